@@ -2,7 +2,7 @@
  * gpujoin.h - declarations shared by the files of the extension.
  *
  * Planning and execution communicate through one structure, GjPlan.  Planning
- * writes it to CustomScan.custom_private (plan_node.c), and execution reads it
+ * writes it to CustomScan.custom_private (plan/join/plan.c), and execution reads it
  * back.  It contains only positions and text.  Vars and Params stay in the
  * fields that set_plan_references processes.
  */
@@ -71,7 +71,7 @@ extern const char *gj_algorithm_name(GjAlgorithm algorithm);
 
 extern void gj_define_options(void);
 
-/* ---- the plan's private part (plan_node.c) ---- */
+/* ---- the plan's private part (plan/join/plan.c) ---- */
 
 typedef enum GjFeed
 {
@@ -89,7 +89,7 @@ typedef enum GjForm
 	GJ_FORM_BPCHAR_KEY,			/* varlena without trailing blanks */
 	GJ_FORM_NAME_KEY,			/* name as a varlena of its bytes before the first
 								 * zero */
-	GJ_FORM_FLOAT_KEY,			/* float4 or float8 in 8 bytes, see key_forms.h */
+	GJ_FORM_FLOAT_KEY,			/* float4 or float8 in 8 bytes, see job/key_forms.h */
 	GJ_FORM_FLOAT_ORDER,		/* the same, with the order of floats */
 	GJ_FORM_DATE_KEY,			/* date as the timestamp that equals it */
 	GJ_FORM_INTERVAL_KEY,		/* interval as its span in 16 bytes */
@@ -213,7 +213,7 @@ typedef enum GjFinish
 	GJ_FINISH_STDDEV_SAMP,
 	GJ_FINISH_FLOAT4,			/* an integer of GJ_FORM_FLOAT_ORDER */
 	GJ_FINISH_FLOAT8,
-	GJ_FINISH_PACKED			/* an integer and its own scale (numeric.h) */
+	GJ_FINISH_PACKED			/* an integer and its own scale (numeric/decimal.h) */
 } GjFinish;
 
 typedef struct GjResult
@@ -321,8 +321,8 @@ extern GjPlan *gj_plan_read(CustomScan *scan);
  * two.
  */
 
-/* ---- EXPLAIN (explain.c) ---- */
-struct GjReport;				/* exec_node.h */
+/* ---- EXPLAIN (explain/explain.c) ---- */
+struct GjReport;				/* exec/node.h */
 struct ExplainState;
 
 /*
@@ -334,17 +334,17 @@ extern void gj_explain(CustomScanState *node, const GjPlan *plan,
 					   List *ancestors, struct ExplainState *es);
 
 /* ---- hooks and methods ---- */
-extern void gj_install_join_hook(void); /* plan_hook.c */
-extern void gj_install_notices(void);	/* plan_notices.c */
-extern void gj_install_block_hooks(void);	/* plan_block_hook.c */
-extern CustomScanMethods gj_scan_methods;	/* exec_node.c; registered in gpujoin.c */
+extern void gj_install_join_hook(void); /* plan/join/hook.c */
+extern void gj_install_notices(void);	/* plan/rejected/notices.c */
+extern void gj_install_block_hooks(void);	/* plan/block/hook.c */
+extern CustomScanMethods gj_scan_methods;	/* exec/node.c; registered in module.c */
 extern CustomScanMethods gj_feed_methods;	/* the same for a GpuFeed */
-extern CustomScanMethods gj_block_methods;	/* exec_block.c, for a GpuBlock */
-extern const CustomPathMethods gj_path_methods; /* plan_node.c */
-extern const CustomPathMethods gj_block_path_methods;	/* plan_block_node.c */
+extern CustomScanMethods gj_block_methods;	/* exec/gather_block.c, for a GpuBlock */
+extern const CustomPathMethods gj_path_methods; /* plan/join/plan.c */
+extern const CustomPathMethods gj_block_path_methods;	/* plan/block/plan.c */
 extern const CustomPathMethods gj_feed_path_methods;	/* the same */
 
-/* ---- the daemon, according to its status file (daemon_liveness.c) ---- */
+/* ---- the daemon, according to its status file (daemon/status_file.c) ---- */
 
 typedef enum GjDaemon
 {

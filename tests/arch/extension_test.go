@@ -1,7 +1,7 @@
 package arch
 
 import (
-	"maps"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,26 +11,33 @@ import (
 	"testing"
 )
 
-// calls maps each file of the extension to the files whose functions or variables it
-// uses.
-type calls map[string]map[string]bool
+// layerOf returns a file's layer: its folder below fdw, or its own name in fdw itself.
+func layerOf(file string) string {
+	layer, _, _ := strings.Cut(file, "/")
+	return layer
+}
 
-// extensionCalls reads the symbols of the extension's object files, which make build
-// leaves next to their sources.
-func extensionCalls(t *testing.T, root string) calls {
+// extensionCalls maps each layer of the extension to the layers whose functions or
+// variables it uses, with one of the files that do. It reads the symbols of the object
+// files, which make build leaves next to their sources.
+func extensionCalls(t *testing.T, root string) map[string]map[string]string {
 	t.Helper()
-	sources, err := filepath.Glob(filepath.Join(root, "fdw", "*.c"))
-	if err != nil || len(sources) == 0 {
-		t.Fatal("no C files", err)
-	}
 	definedIn, uses := map[string]string{}, map[string][]string{}
-	for _, source := range sources {
-		object := strings.TrimSuffix(source, ".c") + ".o"
-		out, err := exec.Command("nm", object).Output()
-		if err != nil {
-			t.Fatalf("nm %s: %v; run make build", object, err)
+	dir := filepath.Join(root, "fdw")
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		object, isC := strings.CutSuffix(path, ".c")
+		if err != nil || !isC {
+			return err
 		}
-		name := strings.TrimSuffix(filepath.Base(source), ".c")
+		name, err := filepath.Rel(dir, object)
+		if err != nil {
+			return err
+		}
+		out, err := exec.Command("nm", object+".o").Output()
+		if err != nil {
+			t.Fatalf("nm %s.o: %v; run make build", object, err)
+		}
+		uses[name] = nil
 		for line := range strings.Lines(string(out)) {
 			fields := strings.Fields(line)
 			symbol, kind := fields[len(fields)-1], fields[len(fields)-2]
@@ -41,108 +48,71 @@ func extensionCalls(t *testing.T, root string) calls {
 				definedIn[symbol] = name
 			}
 		}
+		return nil
+	})
+	if err != nil || len(uses) == 0 {
+		t.Fatal("no C files", err)
 	}
-	all := calls{}
+	all := map[string]map[string]string{}
 	for name, symbols := range uses {
-		all[name] = map[string]bool{}
+		from := layerOf(name)
+		if all[from] == nil {
+			all[from] = map[string]string{}
+		}
 		for _, symbol := range symbols {
-			if other := definedIn[symbol]; other != "" && other != name {
-				all[name][other] = true
+			if other := definedIn[symbol]; other != "" && layerOf(other) != from {
+				all[from][layerOf(other)] = name + ".c calls " + symbol
 			}
 		}
 	}
 	return all
 }
 
-// circle returns files that call each other in a circle, or nil.
-func (c calls) circle() []string {
-	done := map[string]bool{}
-	var path, found []string
-	var visit func(name string)
-	visit = func(name string) {
-		if i := slices.Index(path, name); i >= 0 && found == nil {
-			found = append(slices.Clone(path[i:]), name)
-		}
-		if found != nil || done[name] {
-			return
-		}
-		path = append(path, name)
-		for _, other := range slices.Sorted(maps.Keys(c[name])) {
-			visit(other)
-		}
-		path = path[:len(path)-1]
-		done[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		visit(name)
-	}
-	return found
-}
-
-// fileGroups reads the table of the extension's files from ARCHITECTURE.md.
-func fileGroups(t *testing.T, root string) map[string][]string {
+// extensionLayers reads the table of the extension's folders from ARCHITECTURE.md: the
+// layers in their order, and what each may call.
+func extensionLayers(t *testing.T, root string) (order []string, may map[string][]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, ok := strings.Cut(string(text), "## Files of the extension")
+	_, section, ok := strings.Cut(string(text), "## Folders of the extension")
 	if !ok {
-		t.Fatal("ARCHITECTURE.md has no section on the extension's files")
+		t.Fatal("ARCHITECTURE.md has no section on the extension's folders")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	groups := map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|[^|]*\\|([^|]*)\\|$").FindAllStringSubmatch(section, -1) {
-		groups[m[1]] = list(m[2])
+	may = map[string][]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `fdw/(\\w+)(?:/|\\.c)` \\|[^|]*\\|([^|]*)\\|$").FindAllStringSubmatch(section, -1) {
+		order = append(order, m[1])
+		may[m[1]] = list(m[2])
 	}
-	return groups
+	return order, may
 }
 
-// groupOf returns a file's group: the file itself if it has a row, else the part of its
-// name before the first underscore.
-func groupOf(groups map[string][]string, file string) string {
-	if _, ok := groups[file]; ok {
-		return file
-	}
-	prefix, _, _ := strings.Cut(file, "_")
-	if _, ok := groups[prefix]; ok {
-		return prefix
-	}
-	return ""
-}
-
+// Calls between folders go downwards in the table, and only where it allows them.
+// Inside a folder files may call each other in any way.
 func TestExtensionCallsDownwards(t *testing.T) {
 	root, _ := load(t)
-	groups, all := fileGroups(t, root), extensionCalls(t, root)
-	seen := map[string]bool{}
-	for file, others := range all {
-		from := groupOf(groups, file)
-		if seen[from] = true; from == "" {
-			t.Errorf("fdw/%s.c is of no group in ARCHITECTURE.md", file)
+	order, may := extensionLayers(t, root)
+	all := extensionCalls(t, root)
+	for from, others := range all {
+		if !slices.Contains(order, from) {
+			t.Errorf("fdw/%s has no row in ARCHITECTURE.md", from)
 		}
-		for other := range others {
-			if to := groupOf(groups, other); to != from && !slices.Contains(groups[from], to) {
-				t.Errorf("fdw/%s.c calls fdw/%s.c, which the row of %s does not allow", file, other, from)
+		for to, example := range others {
+			if !slices.Contains(may[from], to) {
+				t.Errorf("fdw/%s, which is in %s: the row of fdw/%s does not allow that", example, to, from)
 			}
 		}
 	}
-	for group := range groups {
-		if !seen[group] {
-			t.Errorf("ARCHITECTURE.md has a row for files %s, of which there are none", group)
+	for i, layer := range order {
+		if all[layer] == nil {
+			t.Errorf("ARCHITECTURE.md has a row for fdw/%s, which has no C file", layer)
 		}
-	}
-	if circle := all.circle(); circle != nil {
-		t.Errorf("files call each other in a circle: %s", strings.Join(circle, " -> "))
-	}
-}
-
-func TestCircleIsFound(t *testing.T) {
-	c := calls{"a": {"b": true, "c": true}, "b": {"d": true}, "c": {"d": true}, "d": {}}
-	if circle := c.circle(); circle != nil {
-		t.Errorf("%v in %v", circle, c)
-	}
-	c["d"]["a"] = true
-	if circle := c.circle(); len(circle) != 4 {
-		t.Errorf("%v in %v", circle, c)
+		for _, below := range may[layer] {
+			if slices.Index(order, below) <= i {
+				t.Errorf("fdw/%s may call %s, which is not below it in the table", layer, below)
+			}
+		}
 	}
 }

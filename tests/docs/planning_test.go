@@ -27,11 +27,11 @@ func all(pattern, text string) []string {
 	return out
 }
 
-// Every reason in plan_reject.c is explained in planning.md, and no other.
+// Every reason in reasons.c is explained in planning.md, and no other.
 func TestReasons(t *testing.T) {
-	code := all(`\[GJ_REJECT_\w+\] = \{"(\w+)"`, read(t, "fdw", "plan_reject.c"))
+	code := all(`\[GJ_REJECT_\w+\] = \{"(\w+)"`, read(t, "fdw", "plan", "rejected", "reasons.c"))
 	if len(code) < 10 {
-		t.Fatalf("found only %d reasons in plan_reject.c", len(code))
+		t.Fatalf("found only %d reasons in reasons.c", len(code))
 	}
 	_, section, ok := strings.Cut(read(t, "docs", "planning.md"), "## Why a join stays native")
 	if !ok {
@@ -44,7 +44,7 @@ func TestReasons(t *testing.T) {
 	slices.Sort(code)
 	slices.Sort(documented)
 	if !slices.Equal(code, documented) {
-		t.Errorf("plan_reject.c: %v\nplanning.md: %v", code, documented)
+		t.Errorf("reasons.c: %v\nplanning.md: %v", code, documented)
 	}
 }
 

@@ -78,7 +78,7 @@ func cutOff() []byte {
 	return p.input
 }
 
-// TestBatches: result_reader.c and result_chain.c read valid batches
+// TestBatches: result/reader.c and result/long_values.c read valid batches
 // completely, and never read out of bounds.
 func TestBatches(t *testing.T) {
 	const proper = 1 << 31
@@ -110,7 +110,7 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	n, ended := 0, 0
-	build(t, "batch", "result_reader.c", "result_chain.c", "numeric.c").try(t, inputs, func(input []byte, result uint64) {
+	build(t, "batch", "result/reader.c", "result/long_values.c", "numeric/decimal.c").try(t, inputs, func(input []byte, result uint64) {
 		rows := int(result & (proper - 1))
 		if e, ok := right[n]; ok && (rows != e.rows || result&proper == 0 || uint32(result>>32) != e.sum) {
 			t.Errorf("input %d: %d rows of %d, to the end: %v, checksum %x, should be %x",

@@ -14,7 +14,7 @@ import (
 	"gpujoin/sidecar/keyfilter"
 )
 
-// How c/filter.c makes keys of values: fdw/feed_writer.h, GjCopy.
+// How c/filter.c makes keys of values: fdw/feed/writer.h, GjCopy.
 const (
 	copyWord   = 3
 	copyBytes  = 4
@@ -183,7 +183,7 @@ func made(t *testing.T, r *rand.Rand) []byte {
 	return input
 }
 
-// TestFilters: feed_keys.c accepts the filters that the Go reader accepts, passes
+// TestFilters: feed/key_filter.c accepts the filters that the Go reader accepts, passes
 // the same keys, and never reads out of bounds.
 func TestFilters(t *testing.T) {
 	r := random(t)
@@ -198,7 +198,7 @@ func TestFilters(t *testing.T) {
 		t.Errorf("filters by kind: %v", kinds)
 	}
 	taken := 0
-	build(t, "filter", "feed_keys.c", "numeric.c").try(t, inputs, func(input []byte, result uint64) {
+	build(t, "filter", "feed/key_filter.c", "numeric/decimal.c").try(t, inputs, func(input []byte, result uint64) {
 		if len(input) < 16 {
 			return
 		}

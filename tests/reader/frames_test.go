@@ -84,7 +84,7 @@ func understood(input []byte) (frames, believed uint64) {
 	return frames, believed
 }
 
-// TestFrames: daemon_frame.c and daemon_stats.c accept the same part of
+// TestFrames: daemon/frame.c and daemon/stats.c accept the same part of
 // any stream as Go's readers.
 func TestFrames(t *testing.T) {
 	r := random(t)
@@ -101,7 +101,7 @@ func TestFrames(t *testing.T) {
 		inputs = append(inputs, input)
 	}
 	var received, accepted int
-	build(t, "frames", "daemon_failure.c", "daemon_wait.c", "daemon_connection.c", "daemon_frame.c", "daemon_stats.c").try(t, inputs, func(input []byte, result uint64) {
+	build(t, "frames", "daemon/failure.c", "daemon/wait.c", "daemon/connection.c", "daemon/frame.c", "daemon/stats.c").try(t, inputs, func(input []byte, result uint64) {
 		frames, believed := understood(input)
 		if result != frames|believed<<32 {
 			t.Errorf("%d frames received, %d reports believed; should be %d and %d\n%s",

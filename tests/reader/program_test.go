@@ -43,13 +43,12 @@ func build(t *testing.T, driver string, files ...string) target {
 		}
 		return strings.Fields(string(out))
 	}
-	args := append(config("--cppflags"), "-isystem")
+	args := append(config("--cppflags"), "-I../../fdw", "-isystem")
 	args = append(args, config("--includedir-server")...)
 	args = append(args,
 		"-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
 		"-fno-strict-aliasing", "-fwrapv", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-		// What the server has and these parts never call is left open.
-		// What the server has and these parts never call is left open.
+		// The server's functions that these parts never call stay undefined.
 		"-no-pie", "-Wl,--unresolved-symbols=ignore-all",
 		"-o", program.path, "c/main.c", "c/server.c", "c/"+driver+".c")
 	for _, f := range files {

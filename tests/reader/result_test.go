@@ -49,7 +49,7 @@ type result struct {
 type chain struct {
 	participant int32
 	data        []byte
-	mapped      []uint64 // as in fdw/result_chain.c: the most recently used one last
+	mapped      []uint64 // as in fdw/result/long_values.c: the most recently used one last
 }
 
 // Bytes of data in a chain's extent, and the number of extents that a reader

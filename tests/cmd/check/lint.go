@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,11 +141,18 @@ func compileC(find headers) func(string) outcome {
 		if problem != "" {
 			return one(false, problem)
 		}
-		files, err := filepath.Glob(filepath.Join(root, "fdw", "*.c"))
+		dir := filepath.Join(root, "fdw")
+		var files []string
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if filepath.Ext(path) == ".c" {
+				files = append(files, path)
+			}
+			return err
+		})
 		if err != nil || len(files) == 0 {
 			return one(false, fmt.Sprintf("no C files: %v", err))
 		}
-		args := []string{"-D_GNU_SOURCE", "-D_FORTIFY_SOURCE=2", "-isystem", include,
+		args := []string{"-D_GNU_SOURCE", "-D_FORTIFY_SOURCE=2", "-I" + dir, "-isystem", include,
 			"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
 			"-Wmissing-prototypes", "-Wvla", "-Wpointer-arith", "-fno-strict-aliasing", "-fwrapv",
 			"-fPIC", "-c", "-o", os.DevNull}

@@ -1,5 +1,5 @@
 /*
- * batch.c - tries result_reader.c, result_chain.c and numeric.c: the input is what the
+ * batch.c - tries result/reader.c, result/long_values.c and numeric/decimal.c: the input is what the
  * daemon sends while rows are read.  It consists of pieces, each of them 4
  * bytes of length and then that number of bytes.  A piece is taken for a frame (2 bytes of
  * type, 2 bytes that say how many descriptors come with it, a body) or for the
@@ -17,8 +17,8 @@
 #include "utils/lsyscache.h"
 
 #include "../../../fdw/compat.h"
-#include "../../../fdw/numeric.h"
-#include "../../../fdw/result_reader.h"
+#include "../../../fdw/numeric/decimal.h"
+#include "../../../fdw/result/reader.h"
 
 #define EXTENT_SIZE 8192
 
@@ -39,7 +39,7 @@ next_piece(const uint8 **piece, uint32 *size)
 	return true;
 }
 
-/* ---- what result_reader.c and result_chain.c call ---- */
+/* ---- what result/reader.c and result/long_values.c call ---- */
 
 bool
 gj_fail(GjConnection *conn, const char *format,...)
@@ -176,7 +176,7 @@ hash_value(uint32 sum, const GjColumnReader *c, uint32 row, Datum value)
 			check_place(c, row, pointer);
 			return hash(sum, VARDATA_ANY(pointer), VARSIZE_ANY_EXHDR(pointer));
 		case GJ_VALUE_DECIMAL:
-			/* its bytes are numeric.c's affair: read them, no more */
+			/* its bytes are numeric/decimal.c's affair: read them, no more */
 			(void) hash(sum, pointer, VARSIZE_ANY(pointer));
 			return sum;
 	}

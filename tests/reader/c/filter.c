@@ -1,5 +1,5 @@
 /*
- * filter.c - tries feed_keys.c: the input is the kind of filter that the daemon
+ * filter.c - tries feed/key_filter.c: the input is the kind of filter that the daemon
  * announces, how values become keys, a number of keys, 4 bytes, for each key its
  * length in 8 bytes and its bytes padded to a multiple of 8, and the extent with
  * the filter.  The result has a bit for each key that passes, and bit 63 if the
@@ -7,7 +7,7 @@
  */
 #include "server.h"
 
-#include "../../../fdw/feed_keys.h"
+#include "../../../fdw/feed/key_filter.h"
 
 #define MOST_KEYS 60
 #define MOST_BYTES 2000

@@ -1,5 +1,5 @@
 /*
- * frames.c - tries daemon_frame.c and daemon_stats.c: the input is a number of file
+ * frames.c - tries daemon/frame.c and daemon/stats.c: the input is a number of file
  * descriptors, one byte, and what the daemon sends with them before it hangs
  * up.  The result is how many frames were received, and from bit 32 on how
  * many of them were statistics that were believed.
@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../fdw/daemon_frame.h"
-#include "../../../fdw/daemon_stats.h"
+#include "../../../fdw/daemon/frame.h"
+#include "../../../fdw/daemon/stats.h"
 
 #define MOST_FDS 64
 

@@ -1,0 +1,206 @@
+/*
+ * daemon/job_session.c - the protocol of a job, up to its first row.
+ *
+ * Every failure here is harmless: no row has been returned yet, so the caller
+ * can still run the native plan.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+
+#include "daemon/frame.h"
+#include "daemon/handshake.h"
+#include "daemon/job_session.h"
+#include "job/json.h"
+
+void
+gj_link_init(GjLink *link, MemoryContext context)
+{
+	memset(link, 0, sizeof(*link));
+	gj_connection_init(&link->conn, context);
+	gj_extents_init(&link->extents, &link->conn, 0);
+	link->participant = ParallelWorkerNumber;
+}
+
+void
+gj_link_close(GjLink *link)
+{
+	gj_extents_close(&link->extents);
+	gj_connection_close(&link->conn);
+	link->admitted = false;
+}
+
+bool
+gj_link_return_grant(GjLink *link)
+{
+	return gj_extent_granted(&link->extents) &&
+		gj_extent_return_ready(&link->extents);
+}
+
+bool
+gj_link_receive(GjLink *link, int timeout_ms)
+{
+	for (;;)
+	{
+		if (!gj_receive(&link->conn, timeout_ms))
+			return false;
+		if (link->conn.frame.type != GJ_GRANT)
+			return true;
+		if (!gj_link_return_grant(link))
+			return false;
+	}
+}
+
+static bool
+expect(GjLink *link, enum gj_message type, uint32 length, int timeout_ms)
+{
+	GjConnection *conn = &link->conn;
+
+	if (!gj_link_receive(link, timeout_ms))
+		return false;
+	if (conn->frame.type != type || conn->frame.length != length)
+		return gj_fail(conn, "the daemon sent frame %u of %u bytes instead of frame %d",
+					   conn->frame.type, conn->frame.length, (int) type);
+	return true;
+}
+
+bool
+gj_link_connect(GjLink *link, const char *socket)
+{
+	Size		extent_size;
+
+	if (!gj_greet(&link->conn, socket, gj_connect_timeout, &extent_size))
+	{
+		link->conn.fault = GJ_FAULT_SILENT;
+		return false;
+	}
+	link->conn.patience_ms = gj_connect_timeout;
+	gj_extents_init(&link->extents, &link->conn, extent_size);
+	return true;
+}
+
+static bool
+admitted(GjLink *link, int timeout_ms)
+{
+	struct gj_admitted body;
+
+	if (!expect(link, GJ_ADMITTED, sizeof(body), timeout_ms))
+		return false;
+	memcpy(&body, link->conn.body, sizeof(body));
+	link->job = body.job;
+	memcpy(link->token, body.token, sizeof(body.token));
+	link->admitted = true;
+	return true;
+}
+
+/*
+ * The part of the daemon's memory that the session's user may reserve.  A
+ * superuser could change the setting anyway.  SET ROLE changes neither the user
+ * nor its part.
+ */
+static void
+set_share(struct gj_open *body)
+{
+	body->role = GetSessionUserId();
+	body->role_share = superuser_arg(body->role) ? GJ_WHOLE_SHARE :
+		(uint32) (gj_role_share * GJ_WHOLE_SHARE + 0.5);
+}
+
+bool
+gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
+			 GjAlgorithm algorithm, int participants, bool rewindable)
+{
+	StringInfoData json;
+	struct gj_open body = {
+		.queue_timeout_ms = gj_queue_timeout,
+		.flags = rewindable ? GJ_OPEN_REWIND : 0,
+		.participants = participants,
+		.participant = link->participant
+	};
+	bool		ok;
+
+	initStringInfo(&json);
+	appendStringInfo(&json, "{\"version\":%d,\"static\":%s,\"runtime\":"
+					 "{\"generation\":1,\"parameters\":[%s],\"snapshot\":\"\",\"lsn\":\"\"",
+					 GJ_JOB_VERSION, gj_static_json(plan), parameters);
+	if (algorithm != GJ_ALGORITHM_AUTO)
+		appendStringInfo(&json, ",\"algorithm\":\"%s\"", gj_algorithm_name(algorithm));
+	appendStringInfoString(&json, "}}");
+	body.json_length = json.len;
+	set_share(&body);
+	link->rewindable = rewindable;
+	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&
+		admitted(link, Min(gj_queue_timeout, INT_MAX / 2) +
+				 Min(gj_connect_timeout, INT_MAX / 2));
+	pfree(json.data);
+	return ok;
+}
+
+bool
+gj_link_attach(GjLink *link, uint64 job, const uint8 *token)
+{
+	struct gj_attach body = {.job = job, .participant = link->participant};
+
+	memcpy(body.token, token, GJ_TOKEN_SIZE);
+	return gj_send(&link->conn, GJ_ATTACH, &body, sizeof(body), NULL, 0) &&
+		admitted(link, gj_connect_timeout);
+}
+
+bool
+gj_link_fed(GjLink *link, uint64 rows, uint64 bytes, uint64 feed_us)
+{
+	struct gj_fed body = {
+		.rows = rows,
+		.bytes = bytes,
+		.feed_us = feed_us,
+		.wait_us = link->conn.wait_us
+	};
+
+	return gj_extent_return_ready(&link->extents) &&
+		gj_send(&link->conn, GJ_FED, &body, sizeof(body), NULL, 0) &&
+		expect(link, GJ_FED_OK, 0, -1);
+}
+
+/* Returns unread the batches of an earlier run that are still in flight. */
+static bool
+drop_result(GjLink *link)
+{
+	GjConnection *conn = &link->conn;
+	struct gj_result result;
+	GjExtent	extent;
+
+	if (conn->frame.type == GJ_END)
+		return true;
+	if (conn->frame.type != GJ_RESULT || conn->frame.length != sizeof(result) ||
+		conn->nfds != 1)
+		return gj_fail(conn, "the daemon sent an unexpected frame %u",
+					   conn->frame.type);
+	memcpy(&result, conn->body, sizeof(result));
+	return gj_extent_map(&link->extents, gj_take_fd(conn, 0), result.extent, false,
+						 &extent) &&
+		gj_extent_release(&link->extents, &extent);
+}
+
+bool
+gj_link_run(GjLink *link)
+{
+	struct gj_run body = {.generation = ++link->generation};
+	GjConnection *conn = &link->conn;
+
+	conn->committed = false;
+	if (!gj_send(conn, GJ_RUN, &body, sizeof(body), NULL, 0))
+		return false;
+	while (gj_link_receive(link, -1))
+	{
+		if (conn->frame.type == GJ_RUNNING && conn->frame.length == 0)
+			return true;
+		if (link->generation == 1)
+			return gj_fail(conn, "the daemon sent frame %u instead of frame %d",
+						   conn->frame.type, (int) GJ_RUNNING);
+		if (!drop_result(link))
+			return false;
+	}
+	return false;
+}

@@ -1,0 +1,196 @@
+/*
+ * daemon/status_file.c - is the daemon alive, and how fast is it?
+ *
+ * The planner asks this, so the answer must take microseconds only.  It comes
+ * from the status file, not from a connection.  A living daemon holds a lock
+ * on that file, which the kernel releases when the process ends for any reason
+ * (shm/layout.h).
+ *
+ * A session keeps the file open, which halves the cost.  A starting daemon
+ * always creates a new file and never reuses an old one, and a daemon with new
+ * rates puts a new file in place.  So once a file has lost its lock, it stays
+ * useless, and the session opens the path again.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/fd.h"
+
+#include "daemon/breaker.h"
+#include "daemon/load.h"
+#include "gpujoin.h"
+#include "job/json.h"
+#include "util/clock.h"
+
+#define MAX_CORES 65536
+
+/*
+ * A daemon whose last heartbeat is older than this is not offered: it has missed
+ * fifty, and a backend would wait for it for long.
+ */
+#define STALE_MS 5000
+
+static int	kept_fd = -1;		/* of a status file that was valid; -1: none */
+static char kept_socket[MAXPGPATH]; /* gpujoin.socket then */
+
+static bool
+is_write_locked(int fd)
+{
+	struct flock lock = {
+		.l_type = F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = 0,
+		.l_len = 0,				/* to the end of the file */
+	};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+}
+
+/* Only root and the server's own user may name the daemon to trust. */
+static bool
+is_trusted_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		(st.st_uid == 0 || st.st_uid == geteuid()) &&
+		(st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool
+is_rate(double ns)
+{
+	return isfinite(ns) && ns >= 0;
+}
+
+static bool
+is_valid(const struct gj_status *status)
+{
+	if (status->cores < 1 || status->cores > MAX_CORES ||
+		status->processors < 1 || status->processors > MAX_CORES)
+		return false;
+	if (status->extent_size < GJ_EXTENT_MIN_SIZE || status->extent_size > GJ_EXTENT_MAX_SIZE)
+		return false;
+	for (int i = 0; i < GJ_RATE_POINTS; i++)
+		if (!is_rate(status->build_ns[i]) || !is_rate(status->probe_ns[i]))
+			return false;
+	for (int i = 0; i < GJ_GROUP_POINTS; i++)
+		if (!is_rate(status->group_ns[i]))
+			return false;
+	return is_rate(status->column_ns) && is_rate(status->function_ns) &&
+		is_rate(status->operation_ns) && is_rate(status->condition_ns) &&
+		memchr(status->daemon_version, '\0', sizeof(status->daemon_version)) != NULL;
+}
+
+/* A load of the future comes from another clock. */
+static bool
+is_stale(const struct gj_load *load)
+{
+	uint64		now = gj_now_us();
+
+	return load->beats != 0 && load->at_us < now &&
+		now - load->at_us > (uint64) STALE_MS * 1000;
+}
+
+static GjDaemon
+state_of(int fd, struct gj_status *status)
+{
+	ssize_t		length;
+
+	if (!is_write_locked(fd))
+		return GJ_DAEMON_ABSENT;
+	length = pread(fd, status, sizeof(*status), 0);
+
+	/* every version begins with magic and version */
+	if (length < (ssize_t) (offsetof(struct gj_status, version) + sizeof(status->version)) ||
+		status->magic != GJ_STATUS_MAGIC)
+		return GJ_DAEMON_ABSENT;
+	if (status->version != GJ_LAYOUT_VERSION)
+		return GJ_DAEMON_OTHER_VERSION;
+	if (length != (ssize_t) sizeof(*status) || !is_valid(status) || status->stopping)
+		return GJ_DAEMON_ABSENT;
+	if (status->protocol_version != GJ_PROTOCOL_VERSION || status->job_version != GJ_JOB_VERSION)
+		return GJ_DAEMON_OTHER_VERSION;
+	(void) gj_load_read(fd, &status->load); /* all zero if unknown */
+	return is_stale(&status->load) ? GJ_DAEMON_SILENT : GJ_DAEMON_READY;
+}
+
+static void
+forget(void)
+{
+	if (kept_fd < 0)
+		return;
+	close(kept_fd);
+	kept_fd = -1;
+	ReleaseExternalFD();
+	gj_breaker_forget();		/* the next file is another daemon's */
+}
+
+/*
+ * Opens the status file that belongs to a socket.  Returns -1 if there is none
+ * that can be trusted.  Does not use OpenTransientFile(), because the file may
+ * stay open past the end of the transaction.
+ */
+static int
+open_status(const char *socket)
+{
+	char		path[MAXPGPATH];
+	int			fd;
+
+	if (snprintf(path, sizeof(path), "%s.status", socket) >= (int) sizeof(path))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0 && !is_trusted_file(fd))
+	{
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+bool
+gj_daemon_load(const char *socket, struct gj_load *load)
+{
+	int			fd = open_status(socket);
+	bool		known;
+
+	memset(load, 0, sizeof(*load));
+	if (fd < 0)
+		return false;
+	known = is_write_locked(fd) && gj_load_read(fd, load);
+	close(fd);
+	return known;
+}
+
+GjDaemon
+gj_daemon_state(struct gj_status *status)
+{
+	GjDaemon	state;
+	int			fd;
+
+	if (gj_socket == NULL || gj_socket[0] == '\0')
+		return GJ_DAEMON_ABSENT;
+	if (kept_fd >= 0 && strcmp(kept_socket, gj_socket) == 0)
+	{
+		state = state_of(kept_fd, status);
+		if (state != GJ_DAEMON_ABSENT)
+			return state;
+	}
+	forget();
+	fd = open_status(gj_socket);
+	if (fd < 0)
+		return GJ_DAEMON_ABSENT;
+	state = state_of(fd, status);
+	if (state != GJ_DAEMON_ABSENT && AcquireExternalFD())
+	{
+		kept_fd = fd;
+		strlcpy(kept_socket, gj_socket, sizeof(kept_socket));
+	}
+	else
+		close(fd);
+	return state;
+}

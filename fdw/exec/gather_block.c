@@ -1,0 +1,163 @@
+/*
+ * exec/gather_block.c - the GpuBlock node above a Gather of GpuFeed nodes.
+ *
+ * It passes on the groups that the Gather's participants have read.  If the
+ * participants decided that the daemon cannot deliver them, they return no
+ * row, and the native child runs instead.  That is a whole plan, which may
+ * have a Gather of its own: so the first one releases its workers before.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+
+#include "compat.h"
+#include "exec/node.h"
+
+typedef struct GjBlockState
+{
+	CustomScanState css;
+	PlanState  *gather;
+	PlanState  *native;			/* NULL under EXPLAIN without ANALYZE */
+	bool		use_native;
+	bool		returned_row;	/* in this scan */
+} GjBlockState;
+
+static Node *create_state(CustomScan *scan);
+static void begin(CustomScanState *css, EState *estate, int eflags);
+static TupleTableSlot *exec(CustomScanState *css);
+static void end(CustomScanState *css);
+static void rescan(CustomScanState *css);
+static void explain(CustomScanState *css, List *ancestors, ExplainState *es);
+
+CustomScanMethods gj_block_methods = {
+	.CustomName = "GpuBlock",
+	.CreateCustomScanState = create_state,
+};
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "GpuBlock",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
+};
+
+static Node *
+create_state(CustomScan *scan)
+{
+	GjBlockState *state;
+
+	/* a serial GpuBlock has a job of its own */
+	if (scan->custom_private != NIL)
+		return gj_create_state(scan);
+	state = (GjBlockState *) newNode(sizeof(GjBlockState), T_CustomScanState);
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+static void
+begin(CustomScanState *css, EState *estate, int eflags)
+{
+	GjBlockState *state = (GjBlockState *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+
+	state->gather = ExecInitNode(linitial(scan->custom_plans), estate, eflags);
+	css->custom_ps = list_make1(state->gather);
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+	state->native = ExecInitNode(lsecond(scan->custom_plans), estate, eflags);
+	css->custom_ps = lappend(css->custom_ps, state->native);
+}
+
+/*
+ * The Gather has no more rows.  Has it returned none because its participants
+ * gave up?  Those that are workers leave that in shared memory, which the
+ * leader's GpuFeed reads when it is shut down.
+ */
+static bool
+gave_up(GjBlockState *state)
+{
+	if (state->returned_row)
+		return false;
+	(void) ExecShutdownNode(state->gather);
+	return ((GjState *) outerPlanState(state->gather))->gave_up;
+}
+
+/* Passes on a row of a child, which has the columns of this node. */
+static TupleTableSlot *
+pass_on(GjBlockState *state, TupleTableSlot *row)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	state->returned_row = true;
+	slot_getallattrs(row);
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, row->tts_values, natts * sizeof(Datum));
+	memcpy(slot->tts_isnull, row->tts_isnull, natts * sizeof(bool));
+	ExecStoreVirtualTuple(slot);
+	if (state->css.ss.ps.ps_ProjInfo == NULL)
+		return slot;
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = slot;
+	return ExecProject(state->css.ss.ps.ps_ProjInfo);
+}
+
+static TupleTableSlot *
+exec(CustomScanState *css)
+{
+	GjBlockState *state = (GjBlockState *) css;
+	TupleTableSlot *row;
+
+	if (!state->use_native)
+	{
+		row = ExecProcNode(state->gather);
+		if (!TupIsNull(row))
+			return pass_on(state, row);
+		if (!gave_up(state))
+			return ExecClearTuple(css->ss.ss_ScanTupleSlot);
+		state->use_native = true;
+	}
+	row = ExecProcNode(state->native);
+	if (TupIsNull(row))
+		return ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	return pass_on(state, row);
+}
+
+static void
+end(CustomScanState *css)
+{
+	ListCell   *lc;
+
+	foreach(lc, css->custom_ps)
+		ExecEndNode(lfirst(lc));
+}
+
+static void
+rescan(CustomScanState *css)
+{
+	GjBlockState *state = (GjBlockState *) css;
+	ListCell   *lc;
+
+	ExecScanReScan(&css->ss);
+	state->use_native = false;
+	state->returned_row = false;
+	foreach(lc, css->custom_ps)
+	{
+		PlanState  *child = lfirst(lc);
+
+		if (css->ss.ps.chgParam != NULL)
+			UpdateChangedParamSet(child, css->ss.ps.chgParam);
+		if (child->chgParam == NULL)
+			ExecReScan(child);
+	}
+}
+
+static void
+explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	if (list_length(css->custom_ps) > 1)
+		ExplainPropertyList("Children", list_make2("offloaded plan", "native plan"), es);
+}

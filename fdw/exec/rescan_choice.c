@@ -1,0 +1,87 @@
+/*
+ * exec/rescan_choice.c - which plan is faster for a join that runs again and again.
+ *
+ * A join in a correlated subquery is a job for each row of the outer query, as
+ * far as its parameters differ.  The planner does not know how many rows that
+ * will be, and each job takes a while even if it has few rows.  So after some
+ * short jobs the native plan runs for a few scans, and the faster of both runs
+ * from then on.
+ *
+ * A native plan may also be much slower than expected.  It is not tried if the
+ * jobs are long: then there is enough work for that to matter, and a job's
+ * fixed cost matters little.
+ *
+ * That does not hold for a forced job, which the planner expects to be slower,
+ * perhaps by hours if it runs for many rows.  Then the native plan is tried in
+ * any case, the sooner the longer the jobs are.
+ */
+#include "postgres.h"
+
+#include "exec/rescan_choice.h"
+
+/* Jobs before the native plan is tried, and scans for which it is. */
+#define TRIED_JOBS 100
+#define TRIED_NATIVE 4
+
+/* Longer jobs are never replaced, unless they are forced. */
+#define SHORT_JOB_US 20000
+
+/* The same time as that of TRIED_JOBS, in fewer jobs. */
+#define TRIED_US (TRIED_JOBS * SHORT_JOB_US)
+#define TRIED_LONG_JOBS 4
+
+static double
+mean_us(const GjTried *tried)
+{
+	return (double) tried->us / Max(1, tried->scans);
+}
+
+/* Is enough known about the jobs? */
+static bool
+has_tried_jobs(const GjTrial *trial)
+{
+	return trial->jobs.scans >= TRIED_JOBS ||
+		(trial->forced && trial->jobs.scans >= TRIED_LONG_JOBS && trial->jobs.us >= TRIED_US);
+}
+
+/* Will the node stay with jobs, so that nothing more is to be measured? */
+static bool
+is_over(const GjTrial *trial)
+{
+	return !trial->forced && has_tried_jobs(trial) && mean_us(&trial->jobs) > SHORT_JOB_US;
+}
+
+bool
+gj_trial_native(const GjTrial *trial)
+{
+	if (!has_tried_jobs(trial) || is_over(trial))
+		return false;
+	return trial->native.scans < TRIED_NATIVE ||
+		mean_us(&trial->native) < mean_us(&trial->jobs);
+}
+
+void
+gj_trial_begin(GjTrial *trial, bool native)
+{
+	/* most nodes have one scan only, and reading the clock takes time */
+	if (trial->repeated && !is_over(trial))
+		trial->current = native ? &trial->native : &trial->jobs;
+	trial->us = 0;
+	trial->repeated = true;
+}
+
+void
+gj_trial_end(GjTrial *trial)
+{
+	if (trial->current == NULL)
+		return;
+	trial->current->scans++;
+	trial->current->us += trial->us;
+	trial->current = NULL;
+}
+
+void
+gj_trial_drop(GjTrial *trial)
+{
+	trial->current = NULL;
+}

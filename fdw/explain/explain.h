@@ -1,0 +1,34 @@
+/*
+ * explain/explain.h - the parts of EXPLAIN's output.
+ */
+#ifndef EXPLAIN_EXPLAIN_H
+#define EXPLAIN_EXPLAIN_H
+
+#include "postgres.h"
+
+#include "compat.h"
+#include "exec/node.h"
+
+static inline bool
+gj_explain_is_text(const ExplainState *es)
+{
+	return es->format == EXPLAIN_FORMAT_TEXT;
+}
+
+/* Begins a line of text, which the caller ends. */
+static inline void
+gj_explain_line(ExplainState *es)
+{
+	appendStringInfoSpaces(es->str, es->indent * 2);
+}
+
+/* explain/stats.c: statistics of one join, by its position in post-order. */
+extern void gj_explain_join_stats(const GjReport *report, int join, ExplainState *es);
+
+/* explain/stats.c: effect of one filter, by its position in the plan. */
+extern void gj_explain_filter_stats(const GjReport *report, int filter, ExplainState *es);
+
+/* explain/stats.c: statistics of the whole job and its participants. */
+extern void gj_explain_job_stats(const GjStats *stats, ExplainState *es);
+
+#endif							/* EXPLAIN_EXPLAIN_H */

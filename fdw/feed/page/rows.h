@@ -1,0 +1,163 @@
+/*
+ * feed/page/rows.h - the visible tuples of one heap page as vectors of values.
+ */
+#ifndef FEED_PAGE_ROWS_H
+#define FEED_PAGE_ROWS_H
+
+#include "access/htup_details.h"
+#include "nodes/execnodes.h"
+#include "storage/bufpage.h"
+
+#include "feed/key_filter.h"
+#include "job/page_qual.h"
+#include "numeric/decimal_quick.h"
+
+/* An attribute up to the last one that is read. */
+typedef struct GjPageStep
+{
+	int16		length;			/* pg_attribute.attlen */
+	uint8		mask;			/* its alignment - 1 */
+	const char **out;			/* array for pointers to it, per tuple that may
+								 * have NULLs */
+	const char *missing;		/* its value in older tuples */
+} GjPageStep;
+
+/* The attributes of a run whose position it stores. */
+typedef enum GjRunTarget
+{
+	GJ_RUN_NOTHING,
+	GJ_RUN_FIXED,				/* some of fixed length, by the first one */
+	GJ_RUN_VARLENA,				/* one */
+	GJ_RUN_CSTRING				/* one */
+} GjRunTarget;
+
+/* Attributes over which tuples without NULLs are walked together. */
+typedef struct GjPageRun
+{
+	int			end;			/* the step after the last one */
+	int			skipped;		/* varlenas before the target, none of them read */
+	uint8		skip_mask;		/* their alignment - 1 */
+	uint8		mask;			/* the target's */
+	GjRunTarget target;
+	uint32		length;			/* GJ_RUN_FIXED: of all */
+	int			last_use;		/* last check that reads it; INT_MAX: others do */
+	const char **starts;		/* of the target, MaxHeapTuplesPerPage */
+} GjPageRun;
+
+/* An attribute that is read by columns, by conditions, or by both. */
+typedef struct GjPageAttribute
+{
+	int			step;
+	int			fixed_offset;	/* in tuples without NULLs; -1: none */
+	const char **starts;		/* in tuples without NULLs it is here, */
+	uint32		start;			/* plus this */
+	int			last_use;		/* last check that reads it; INT_MAX: others do */
+	const char *missing;		/* value in older tuples; NULL: NULL */
+	Datum		missing_value;	/* storage for missing, if by value */
+	const char **pointers;		/* in other tuples; MaxHeapTuplesPerPage */
+} GjPageAttribute;
+
+/* The values that GJ_TEST_IN and GJ_TEST_NOT_IN compare with. */
+typedef struct GjPageList
+{
+	int			n;
+	int64	   *integers;		/* ascending */
+	struct varlena **texts;		/* without trailing blanks, if of char(n) */
+} GjPageList;
+
+typedef struct GjPageCheck
+{
+	GjPageQual	qual;
+	int			attribute;		/* in GjPageRows.attributes */
+	int			other;			/* the one it is compared with; -1: a value */
+	ExprState  *value;			/* NULL if there is none */
+	GjQuickNumeric numeric;		/* of numerics */
+	GjPageList	list;			/* after binding */
+	GjPageTest	test;			/* after binding: on 64-bit integers */
+	int64		low;			/* the range that passes, or fails <> */
+	int64		high;
+	bool		merged;			/* into an earlier check */
+} GjPageCheck;
+
+/* A filter of another input's keys. */
+typedef struct GjPageKey
+{
+	int			attribute;		/* in GjPageRows.attributes */
+	GjKeyFilter *filter;
+} GjPageKey;
+
+/* The conditions that the executor's expressions evaluate, row by row. */
+typedef struct GjPageExpression
+{
+	ExprState  *qual;			/* NULL: none */
+	ExprContext *econtext;
+	TupleTableSlot *slot;
+	int			nattributes;
+	int		   *attributes;		/* that it reads, in GjPageRows.attributes */
+} GjPageExpression;
+
+typedef struct GjPageRows
+{
+	int			nsteps;
+	GjPageStep *steps;
+	int			first_walk;		/* first step whose end differs by tuple */
+	int			walk_offset;	/* its offset, before alignment */
+	int			nruns;
+	GjPageRun  *runs;			/* of the steps from first_walk on */
+	int			data_last_use;	/* of attributes with a fixed offset: last_use */
+	int			nattributes;
+	GjPageAttribute *attributes;
+	int			ncolumns;
+	int		   *columns;		/* of the writer: indexes into attributes */
+	int			last_column;	/* the last of these in a tuple; -1: none */
+	int			nchecks;
+	GjPageCheck *checks;		/* ordered by the last attribute they need */
+	MemoryContext lists;		/* of the checks */
+	int			nkeys;
+	GjPageKey	keys[GJ_MAX_INPUT_FILTERS];
+	GjPageExpression expression;
+	bool		none;			/* a comparison with NULL: no row passes */
+
+	/* the current page */
+	int			n;
+	int			without_partner;	/* tuples dropped by filters of keys */
+	bool		uniform;		/* no NULLs and no missing attributes */
+	int			walked;			/* steps that were walked in all kept tuples */
+	int			walked_runs;	/* uniform: runs of them */
+	const char *data[MaxHeapTuplesPerPage]; /* start of the attributes */
+	const char *ends[MaxHeapTuplesPerPage]; /* uniform: of the walked runs, if any */
+	HeapTupleHeader tuples[MaxHeapTuplesPerPage];
+	uint32		offsets[MaxHeapTuplesPerPage];	/* else: ends of the walked steps */
+} GjPageRows;
+
+/*
+ * Prepares to read these columns of the writer and to evaluate the conditions
+ * of a scan, in the current memory context.  Returns NULL if the page feed
+ * cannot evaluate one of them (job/page_qual.h).
+ */
+extern GjPageRows *gj_page_rows_create(ScanState *scan, const GjWriter *writer);
+
+/* Evaluates the conditions' parameters for the next scan. */
+extern void gj_page_rows_bind(GjPageRows *rows, ScanState *scan);
+
+/*
+ * Tests a column of the writer in all tuples loaded from now on, until
+ * gj_page_rows_bind().
+ */
+extern void gj_page_rows_add_key(GjPageRows *rows, int column, GjKeyFilter *filter);
+
+/*
+ * Loads n tuples of a page and keeps those that pass all conditions and filters; rows->n
+ * becomes their number.  Returns false if a value does not have the form that
+ * its type promises.
+ */
+extern bool gj_page_rows_load(GjPageRows *rows, Page page,
+							  const OffsetNumber *offsets, int n);
+
+/* Returns the columns of the kept tuples. */
+extern void gj_page_rows_vectors(const GjPageRows *rows, GjVector *vectors);
+
+/* Adjusts all pointers after the page was copied to another address. */
+extern void gj_page_rows_move(GjPageRows *rows, const char *from, const char *to);
+
+#endif							/* FEED_PAGE_ROWS_H */

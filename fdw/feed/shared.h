@@ -1,0 +1,87 @@
+/*
+ * feed/shared.h - shared memory of the participants of a parallel node.
+ */
+#ifndef FEED_SHARED_H
+#define FEED_SHARED_H
+
+#include "daemon/connection.h"
+#include "gpujoin.h"
+#include "port/atomics.h"
+#include "storage/barrier.h"
+#include "storage/spin.h"
+
+/* The source of a scan's rows, for all participants. */
+typedef enum GjOutcome
+{
+	GJ_OUTCOME_OPEN,			/* not decided */
+	GJ_OUTCOME_OFFLOAD,
+	GJ_OUTCOME_NATIVE
+} GjOutcome;
+
+/*
+ * The leader writes socket, algorithm, participants and report_size before any
+ * worker starts. The participant that opens the job writes job and token while the
+ * others wait at the barrier.  Any participant may write outcome, reason and
+ * report under mutex, and taken and ended atomically; the leader writes
+ * leader_joined.  The state lives as long as the Gather's segment.
+ */
+typedef struct GjShared
+{
+	Barrier		barrier;
+	slock_t		mutex;
+	pg_atomic_uint32 outcome;	/* GjOutcome; NATIVE is final */
+	pg_atomic_uint32 ended;		/* 1: a participant has read the end */
+	pg_atomic_uint32 leader_joined;	/* 1: the leader has fed and will read */
+	int			participants;	/* planned, the leader included */
+	uint64		job;
+	uint8		token[GJ_TOKEN_SIZE];
+	char		socket[108];
+	GjAlgorithm algorithm;
+	char		reason[GJ_REASON_SIZE];
+	GjFault		fault;			/* of the failure that it describes */
+	uint64		cost_us;		/* time that the failure took */
+	pg_atomic_flag taken[GJ_MAX_INPUTS];	/* claimed by one participant */
+	Size		report_size;	/* allocated bytes of report */
+	Size		report_length;	/* bytes in use; 0: no report */
+	uint64		report_progress;	/* see feed/shared.c */
+	char		report[FLEXIBLE_ARRAY_MEMBER];
+} GjShared;
+
+/* Bytes of the state for a node with the given number of participants. */
+extern Size gj_shared_size(const GjPlan *plan, int participants);
+
+/*
+ * The leader: creates the state, before any worker starts.  socket may be
+ * NULL.
+ */
+extern void gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket,
+						   GjAlgorithm algorithm, int participants);
+
+/* The leader: resets the state for the next scan. */
+extern void gj_shared_reset(GjShared *shared);
+
+extern GjOutcome gj_shared_outcome(GjShared *shared);
+
+/*
+ * Selects the native plan, unless that was decided already.  The first reason
+ * is kept.
+ */
+extern void gj_shared_decide_native(GjShared *shared, const char *reason, GjFault fault,
+									uint64 cost_us);
+
+/*
+ * Claims a whole input for this participant.  Succeeds once per input and
+ * scan.
+ */
+extern bool gj_shared_elect(GjShared *shared, int input);
+
+/* Has a participant given up, so that there is no point in feeding? */
+extern bool gj_shared_stopped(GjShared *shared);
+
+/* Records that a participant has read the end of its rows. */
+extern void gj_shared_ended(GjShared *shared);
+
+/* Stores a daemon's report of length bytes for the leader. */
+extern void gj_shared_keep_report(GjShared *shared, const void *body, Size length);
+
+#endif							/* FEED_SHARED_H */

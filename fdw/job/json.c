@@ -1,0 +1,267 @@
+/*
+ * job/json.c - writes the "static" member of the job, docs/job.md.
+ *
+ * It is written when a job is opened, not when it is planned, because it takes
+ * as long as the rest of planning the node.
+ */
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+
+#include "job/columns.h"
+#include "job/json.h"
+
+/*
+ * Names are for display only: text that is not UTF-8 is replaced, never an
+ * error.
+ */
+static void
+append_name(StringInfo json, const GjInput *input)
+{
+	const char *schema = get_namespace_name(get_rel_namespace(input->relid));
+	char	   *name = input->name != NULL ? pstrdup(input->name) :
+		psprintf("%s.%s", schema ? schema : "?", get_rel_name(input->relid));
+
+	if (GetDatabaseEncoding() != PG_UTF8)
+		for (char *c = name; *c != '\0'; c++)
+			if (IS_HIGHBIT_SET(*c))
+				*c = '?';
+	escape_json(json, name);
+}
+
+static void
+append_column(StringInfo json, const GjColumn *c)
+{
+	appendStringInfo(json, "{\"attnum\":%d,\"type\":%u,\"typmod\":%d,\"collation\":%u,"
+					 "\"role\":\"%s\",\"encoding\":\"%s\",\"width\":%d,\"align\":%d}",
+					 c->computed != NULL ? 0 : c->attnum, c->type, c->typmod, c->collation,
+					 gj_is_key_form(c->form) ? "key" : "value",
+					 c->encoding == GJ_ENC_FIXED ? "fixed" : "varlena",
+					 c->width, c->align);
+}
+
+/* Bytes per row in extents, not counting validity bitmaps. */
+static int64
+row_bytes(const GjInput *input)
+{
+	int64		bytes = 0;
+
+	for (int i = 0; i < input->ncolumns; i++)
+		bytes += gj_column_bytes(&input->columns[i]);
+	return bytes;
+}
+
+static void
+append_input(StringInfo json, const GjInput *input)
+{
+	appendStringInfo(json, "{\"database\":%u,\"relation\":%u,\"name\":",
+					 MyDatabaseId, input->relid);
+	append_name(json, input);
+	appendStringInfo(json, ",\"feed\":\"%s\",\"rows\":%.0f,\"row_bytes\":" INT64_FORMAT ",\"columns\":[",
+					 input->feed == GJ_FEED_PAGE ? "page" : "child",
+					 input->rows, row_bytes(input));
+	for (int i = 0; i < input->ncolumns; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(json, ',');
+		append_column(json, &input->columns[i]);
+	}
+	appendStringInfoString(json, "]}");
+}
+
+static void
+append_reference(StringInfo json, const GjOutput *column)
+{
+	appendStringInfo(json, "{\"input\":%d,\"column\":%d}", column->input, column->column);
+}
+
+static const char *
+class_word(GjKeyClass class)
+{
+	switch (class)
+	{
+		case GJ_CLASS_INT:
+			return "int";
+		case GJ_CLASS_BYTES:
+			return "bytes";
+		case GJ_CLASS_VARLENA:
+			break;
+	}
+	return "varlena";
+}
+
+static const char *
+kind_word(JoinType kind)
+{
+	switch (kind)
+	{
+		case JOIN_INNER:
+			return "inner";
+		case JOIN_LEFT:
+			return "left";
+		case JOIN_FULL:
+			return "full";
+		case JOIN_SEMI:
+			return "semi";
+		case JOIN_ANTI:
+			return "anti";
+		default:
+			break;
+	}
+	elog(ERROR, "unexpected join type %d", kind);
+}
+
+static void
+append_keys(StringInfo json, const GjJoin *join)
+{
+	for (int i = 0; i < join->nkeys; i++)
+	{
+		appendStringInfo(json, "%s{\"left\":", i > 0 ? "," : "");
+		append_reference(json, &join->left[i]);
+		appendStringInfoString(json, ",\"right\":");
+		append_reference(json, &join->right[i]);
+		appendStringInfo(json, ",\"class\":\"%s\"}", class_word(join->classes[i]));
+	}
+}
+
+/*
+ * Writes the subtree over inputs first to first + n - 1.  Its n - 1 joins end
+ * before position end of plan->joins, and its root join is the last of them.
+ */
+static void
+append_tree(StringInfo json, const GjPlan *plan, int first, int n, int end)
+{
+	const GjJoin *join;
+	int			left;
+
+	if (n == 1)
+	{
+		appendStringInfo(json, "{\"op\":\"scan\",\"input\":%d}", first);
+		return;
+	}
+	join = &plan->joins[end - 1];
+	left = join->left_inputs;
+	if (join->filter != NULL)
+		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", join->filter);
+	appendStringInfo(json, "{\"op\":\"join\",\"kind\":\"%s\",\"rows\":%.0f,\"left\":",
+					 kind_word(join->kind), join->rows);
+	append_tree(json, plan, first, left, end - (n - left));
+	appendStringInfoString(json, ",\"right\":");
+	append_tree(json, plan, first + left, n - left, end - 1);
+	appendStringInfoString(json, ",\"keys\":[");
+	append_keys(json, join);
+	appendStringInfoChar(json, ']');
+	if (join->residual != NULL)
+		appendStringInfo(json, ",\"residual\":%s", join->residual);
+	appendStringInfoString(json, join->filter != NULL ? "}}" : "}");
+}
+
+/*
+ * Writes the groups by all keys, one copy for each grouping set.  The copy of a
+ * set without keys is also needed of no groups.
+ */
+static void
+append_expanded(StringInfo json, const GjPlan *plan)
+{
+	const GjAggregate *aggregate = plan->aggregate;
+	int			sets = plan->ninputs - 1;
+
+	if (aggregate->set_filter != NULL)
+		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->set_filter);
+	appendStringInfo(json, "{\"op\":\"join\",\"kind\":\"%s\",\"rows\":%.0f,\"left\":",
+					 aggregate->set_filter != NULL ? "right" : "inner",
+					 aggregate->finest_groups * list_length(aggregate->sets));
+	appendStringInfo(json, "{\"op\":\"aggregate\",\"id\":%d,\"rows\":%.0f,%s,\"child\":",
+					 plan->ninputs, aggregate->finest_groups, aggregate->finest);
+	append_tree(json, plan, 0, sets, plan->njoins);
+	appendStringInfo(json, "},\"right\":{\"op\":\"scan\",\"input\":%d},\"keys\":[{\"left\":", sets);
+	append_reference(json, &aggregate->finest_key);
+	appendStringInfo(json, ",\"right\":{\"input\":%d,\"column\":0},\"class\":\"int\"}]}", sets);
+	if (aggregate->set_filter != NULL)
+		appendStringInfoChar(json, '}');
+}
+
+/* The check comes first: HAVING must not hide a group that fails. */
+static void
+append_group_filter(StringInfo json, const GjAggregate *aggregate)
+{
+	const char *check = aggregate->check;
+	const char *having = aggregate->having;
+
+	if (check == NULL && having == NULL)
+		return;
+	appendStringInfoString(json, "{\"op\":\"filter\",\"predicate\":");
+	if (check != NULL && having != NULL)
+		appendStringInfo(json, "{\"and\":[%s,%s]}", check, having);
+	else
+		appendStringInfoString(json, check != NULL ? check : having);
+	appendStringInfoString(json, ",\"child\":");
+}
+
+/* Writes the joins, and the aggregation above them if there is one. */
+static void
+append_root(StringInfo json, const GjPlan *plan)
+{
+	const GjAggregate *aggregate = plan->aggregate;
+
+	if (aggregate == NULL)
+	{
+		append_tree(json, plan, 0, plan->ninputs, plan->njoins);
+		return;
+	}
+	append_group_filter(json, aggregate);
+	appendStringInfo(json, "{\"op\":\"aggregate\",\"id\":%d,\"rows\":%.0f,%s,\"child\":",
+					 plan->ninputs + (aggregate->finest != NULL), aggregate->groups, aggregate->members);
+	if (aggregate->finest != NULL)
+		append_expanded(json, plan);
+	else
+		append_tree(json, plan, 0, plan->ninputs, plan->njoins);
+	appendStringInfoString(json, aggregate->check != NULL || aggregate->having != NULL ? "}}" : "}");
+}
+
+static void
+append_filters(StringInfo json, const GjPlan *plan)
+{
+	for (int i = 0; i < plan->nfilters; i++)
+	{
+		appendStringInfo(json, "%s{\"source\":", i > 0 ? "," : ",\"filters\":[");
+		append_reference(json, &plan->filters[i].source);
+		appendStringInfoString(json, ",\"target\":");
+		append_reference(json, &plan->filters[i].target);
+		appendStringInfoChar(json, '}');
+	}
+	if (plan->nfilters > 0)
+		appendStringInfoChar(json, ']');
+}
+
+char *
+gj_static_json(const GjPlan *plan)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoString(&json, "{\"inputs\":[");
+	for (int i = 0; i < plan->ninputs; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(&json, ',');
+		append_input(&json, &plan->inputs[i]);
+	}
+	appendStringInfoChar(&json, ']');
+	append_filters(&json, plan);
+	appendStringInfoString(&json, ",\"root\":{\"op\":\"project\",\"columns\":[");
+	for (int i = 0; i < plan->noutputs; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(&json, ',');
+		append_reference(&json, &plan->outputs[i]);
+	}
+	appendStringInfoString(&json, "],\"child\":");
+	append_root(&json, plan);
+	appendStringInfoString(&json, "}}");
+	return json.data;
+}

@@ -1,0 +1,307 @@
+/*
+ * numeric/decimal.c - converts numerics to 64-bit decimals and to canonical bytes.
+ *
+ * A numeric on disk starts with a 16-bit header (sign, display scale, weight)
+ * or, in the long form, a 16-bit sign and scale and a 16-bit weight.  Then
+ * follow digits of base 10000, most significant first; the first of them
+ * stands for 10000^weight.  The format cannot change as long as pg_upgrade has
+ * to work, so it is read directly. Calling the server's functions would cost
+ * more than the budget of a whole row.
+ */
+#include "postgres.h"
+
+#include "compat.h"				/* headers of varlena, from 16 on */
+#include "numeric/decimal.h"
+
+#define SIGN_MASK			GJ_NUMERIC_FORM_MASK
+#define NEGATIVE			0x4000
+#define SHORT_FORM			GJ_NUMERIC_SHORT
+#define SPECIAL				0xC000
+#define SPECIAL_MASK		0xF000
+#define NOT_A_NUMBER		0xC000
+#define PLUS_INFINITY		0xD000
+#define SHORT_NEGATIVE		GJ_NUMERIC_SHORT_NEGATIVE
+#define SHORT_SCALE_MASK	GJ_NUMERIC_SCALE_MASK
+#define SHORT_SCALE_SHIFT	GJ_NUMERIC_SCALE_SHIFT
+#define SHORT_WEIGHT_SIGN	0x0040
+#define SHORT_WEIGHT_MASK	0x003F
+#define SCALE_MASK			0x3FFF
+
+static const int64 power10[] = {
+	INT64CONST(1), INT64CONST(10), INT64CONST(100), INT64CONST(1000),
+	INT64CONST(10000), INT64CONST(100000), INT64CONST(1000000),
+	INT64CONST(10000000), INT64CONST(100000000), INT64CONST(1000000000),
+	INT64CONST(10000000000), INT64CONST(100000000000),
+	INT64CONST(1000000000000), INT64CONST(10000000000000),
+	INT64CONST(100000000000000), INT64CONST(1000000000000000),
+	INT64CONST(10000000000000000), INT64CONST(100000000000000000),
+	INT64CONST(1000000000000000000)
+};
+
+typedef struct Parsed
+{
+	uint16		special;		/* SPECIAL_MASK bits, or 0 */
+	bool		negative;
+	int			scale;
+	int			weight;
+	int			ndigits;
+	const char *digits;			/* not aligned */
+} Parsed;
+
+static inline uint16
+load16(const char *from)
+{
+	uint16		value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static inline bool
+parse(const char *data, uint32 length, Parsed *p)
+{
+	uint16		header;
+
+	if (unlikely(length < 2))
+		return false;
+	header = load16(data);
+	p->special = 0;
+	if (likely((header & SIGN_MASK) == SHORT_FORM))
+	{
+		p->negative = (header & SHORT_NEGATIVE) != 0;
+		p->scale = (header & SHORT_SCALE_MASK) >> SHORT_SCALE_SHIFT;
+		p->weight = (header & SHORT_WEIGHT_MASK) -
+			((header & SHORT_WEIGHT_SIGN) ? SHORT_WEIGHT_MASK + 1 : 0);
+		p->digits = data + 2;
+		p->ndigits = (length - 2) / 2;
+		return true;
+	}
+	if ((header & SIGN_MASK) == SPECIAL)
+	{
+		p->special = header & SPECIAL_MASK;
+		p->weight = p->ndigits = 0;
+		return true;
+	}
+	if (unlikely(length < 4))
+		return false;
+	p->negative = (header & SIGN_MASK) == NEGATIVE;
+	p->scale = header & SCALE_MASK;
+	p->weight = (int16) load16(data + 2);
+	p->digits = data + 4;
+	p->ndigits = (length - 4) / 2;
+	return true;
+}
+
+/* Returns false if the number has more decimals than scale or 18 digits. */
+static bool
+convert(const Parsed *p, int scale, int64 *decimal)
+{
+	int64		sum = 0;
+	int			exponent = 4 * p->weight + scale;	/* power of ten of the current digit */
+
+	if (p->ndigits > 0)
+	{
+		/* all digits after the first add up to less than one unit of it */
+		if (unlikely(exponent > 14) &&
+			(exponent > 18 || load16(p->digits) >= power10[18 - exponent]))
+			return false;
+		for (int i = 0; i < p->ndigits; i++, exponent -= 4)
+		{
+			int			digit = load16(p->digits + 2 * i);
+
+			if (likely(exponent >= 0))
+				sum += digit * power10[exponent];
+			else
+			{
+				/* the last digit has fewer than four decimals */
+				int			part = exponent == -2 ? 100 :
+				exponent == -1 ? 10 : exponent == -3 ? 1000 : 0;
+
+				if (unlikely(part == 0 || digit % part != 0))
+					return false;
+				sum += digit / part;
+			}
+		}
+	}
+	*decimal = p->negative ? -sum : sum;
+	return true;
+}
+
+static bool
+convert_any(const char *data, uint32 length, int scale, bool wider, int64 *decimal)
+{
+	Parsed		p;
+
+	if (unlikely(!parse(data, length, &p)))
+		return false;
+	if (unlikely(p.special != 0))
+	{
+		*decimal = GJ_DECIMAL_NAN;
+		return p.special == NOT_A_NUMBER;
+	}
+	if (unlikely(wider ? p.scale > scale : p.scale != scale))
+		return false;
+	return convert(&p, scale, decimal);
+}
+
+bool
+gj_numeric_to_decimal(const char *data, uint32 length, int scale, int64 *decimal)
+{
+	return convert_any(data, length, scale, false, decimal);
+}
+
+bool
+gj_numeric_to_wider(const char *data, uint32 length, int scale, int64 *decimal)
+{
+	return convert_any(data, length, scale, true, decimal);
+}
+
+int
+gj_numeric_scale(const char *data, uint32 length)
+{
+	Parsed		p;
+
+	if (!parse(data, length, &p))
+		elog(ERROR, "malformed numeric of %u bytes", length);
+	return p.special != 0 ? 0 : p.scale;
+}
+
+void
+gj_decimal_to_numeric(int64 decimal, int scale, char *buffer)
+{
+	uint16	   *out = (uint16 *) (buffer + VARHDRSZ);
+	uint16		reversed[8];
+	int			n = 0;			/* digits so far, least significant first */
+	int			fraction = (scale + 3) / 4; /* digits after the point */
+	int			skipped = 0;	/* trailing zero digits */
+	int			weight;
+	uint64		rest;
+	unsigned __int128 shifted;
+
+	if (unlikely(decimal == GJ_DECIMAL_NAN))
+	{
+		out[0] = NOT_A_NUMBER;
+		SET_VARSIZE(buffer, VARHDRSZ + sizeof(uint16));
+		return;
+	}
+	rest = decimal < 0 ? -(uint64) decimal : (uint64) decimal;
+
+	/* align the decimal point to a digit of base 10000 */
+	shifted = (unsigned __int128) rest * power10[4 * fraction - scale];
+	if (unlikely((uint64) (shifted >> 64) != 0))
+	{
+		reversed[n++] = (uint16) (shifted % 10000);
+		shifted /= 10000;
+		if (reversed[0] == 0)
+		{
+			n = 0;
+			skipped = 1;
+		}
+	}
+	rest = (uint64) shifted;
+	while (rest != 0)
+	{
+		uint64		quotient = rest / 10000;
+		uint16		digit = (uint16) (rest - quotient * 10000);
+
+		if (n > 0 || digit != 0)
+			reversed[n++] = digit;
+		else
+			skipped++;
+		rest = quotient;
+	}
+	weight = n > 0 ? n + skipped - 1 - fraction : 0;
+	out[0] = SHORT_FORM | (decimal < 0 ? SHORT_NEGATIVE : 0) |
+		(scale << SHORT_SCALE_SHIFT) |
+		(weight < 0 ? SHORT_WEIGHT_SIGN : 0) | (weight & SHORT_WEIGHT_MASK);
+	for (int i = 0; i < n; i++)
+		out[1 + i] = reversed[n - 1 - i];
+	SET_VARSIZE(buffer, VARHDRSZ + sizeof(uint16) * (1 + n));
+}
+
+/*
+ * Writes the sign or kind, the weight, and the digits without leading and
+ * trailing zeros.  The server already strips those, but equality must not
+ * depend on it.
+ */
+uint32
+gj_numeric_canonical(const char *data, uint32 length, char *to)
+{
+	Parsed		p;
+	uint16		head[2];
+
+	if (!parse(data, length, &p))
+		elog(ERROR, "malformed numeric of %u bytes", length);
+	while (p.ndigits > 0 && load16(p.digits) == 0)
+	{
+		p.digits += 2;
+		p.ndigits--;
+		p.weight--;
+	}
+	while (p.ndigits > 0 && load16(p.digits + 2 * (p.ndigits - 1)) == 0)
+		p.ndigits--;
+
+	if (p.special != 0)
+		head[0] = p.special;
+	else
+		head[0] = p.ndigits > 0 && p.negative;
+	head[1] = p.ndigits > 0 ? (uint16) p.weight : 0;
+	memcpy(to, head, sizeof(head));
+	memcpy(to + sizeof(head), p.ndigits > 0 ? p.digits : "", p.ndigits * 2);
+	return sizeof(head) + p.ndigits * 2;
+}
+
+bool
+gj_numeric_bound(const char *data, uint32 length, int scale, int64 *bound)
+{
+	const int64 limit = power10[GJ_DECIMAL_MAX_SCALE];	/* above all decimals */
+	Parsed		p;
+	int64		sum = 0;
+	bool		exact = true;
+	int			exponent;		/* power of ten of the current digit */
+
+	if (!parse(data, length, &p))
+		elog(ERROR, "malformed numeric of %u bytes", length);
+	if (p.special == NOT_A_NUMBER)
+	{
+		*bound = PG_INT64_MAX;
+		return true;
+	}
+	while (p.ndigits > 0 && load16(p.digits) == 0)
+	{
+		p.digits += 2;
+		p.ndigits--;
+		p.weight--;
+	}
+	if (p.special != 0)
+	{
+		p.negative = p.special != PLUS_INFINITY;
+		sum = limit;
+	}
+	exponent = 4 * p.weight + scale;
+	for (int i = 0; i < p.ndigits && sum < limit; i++, exponent -= 4)
+	{
+		int			digit = load16(p.digits + 2 * i);
+
+		if (exponent > GJ_DECIMAL_MAX_SCALE)
+			sum = limit;		/* the first digit, which is nonzero */
+		else if (exponent >= 0)
+			sum = (int64) Min((__int128) limit,
+							  sum + (__int128) digit * power10[exponent]);
+		else if (exponent > -4)
+		{
+			sum += digit / power10[-exponent];
+			exact = exact && digit % power10[-exponent] == 0;
+		}
+		else
+			exact = exact && digit == 0;
+	}
+	if (sum >= limit)
+	{
+		/* stay below the value of NaN */
+		*bound = p.negative ? PG_INT64_MIN : GJ_NUMERIC_BOUND_LIMIT;
+		return false;
+	}
+	*bound = !p.negative ? sum : exact ? -sum : -sum - 1;
+	return exact;
+}

@@ -1,0 +1,188 @@
+/*
+ * plan/block/hook.c - the upper-path hook: which query blocks are considered.
+ *
+ * A block is the joins of one query level, or a single table, and the
+ * aggregation or the DISTINCT above them.
+ */
+#include "postgres.h"
+
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+
+#include "compat.h"
+#include "plan/block/paths.h"
+#include "plan/block/single_table.h"
+#include "plan/input/correlated.h"
+#include "plan/rejected/block_state.h"
+
+static create_upper_paths_hook_type previous_upper_hook;
+static set_rel_pathlist_hook_type previous_rel_hook;
+
+/* ---- the block's tree ---- */
+
+static GjReject
+find_trees(PlannerInfo *root, RelOptInfo *input, GjCandidate **trees)
+{
+	GjReject	reject = GJ_REJECT_SIDE;
+
+	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
+	if (input->reloptkind == RELOPT_BASEREL)
+	{
+		GjBase	   *base = gj_scanned_base(root, input);
+
+		if (base == NULL)
+			return GJ_REJECT_NOT_A_TABLE;
+		if (base->reject != GJ_ACCEPTED)
+			return base->reject;
+		for (int v = 0; v < GJ_VARIANTS; v++)
+			if (base->leaves[v].source != NULL)
+				trees[v] = &base->leaves[v];
+	}
+	else if (input->reloptkind == RELOPT_JOINREL)
+	{
+		GjStash    *stash = gj_joinrel_stash(input);
+
+		if (stash != NULL)
+		{
+			memcpy(trees, stash->candidates, sizeof(stash->candidates));
+			if (stash->reject != GJ_ACCEPTED)
+				reject = stash->reject;
+		}
+	}
+	return trees[GJ_SERIAL] != NULL ? GJ_ACCEPTED : reject;
+}
+
+/* ---- hooks ---- */
+
+static bool
+may_be_block(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	return gj_blocks && (parse->hasAggs || parse->groupClause != NIL || parse->distinctClause != NIL);
+}
+
+/*
+ * The rows that are read.  A page feed saves time with each row of its table,
+ * also with those that fail its conditions.
+ */
+static double
+rows_read(const GjCandidate *tree)
+{
+	if (tree->source != NULL && tree->source->feed == GJ_FEED_PAGE)
+		return tree->source->rel->tuples;
+	return tree->input_rows;
+}
+
+/* Which parts of the query level can no block have? */
+static GjReject
+check_level(const Query *parse, bool distinct)
+{
+	if (distinct && (parse->hasDistinctOn || parse->hasAggs || parse->groupClause != NIL ||
+					 parse->groupingSets != NIL || parse->hasWindowFuncs))
+		return GJ_REJECT_DISTINCT;
+	return parse->hasTargetSRFs ? GJ_REJECT_SET_RETURNING : GJ_ACCEPTED;
+}
+
+/*
+ * The clauses of the keys.  core may drop a key that equals a constant or
+ * another key.  We keep it: without keys there would be a group of no rows, and
+ * values that are equal may look different.  What depends on a primary key is
+ * no key for us either.
+ */
+static List *
+group_clauses(PlannerInfo *root)
+{
+	List	   *needed = gj_needed_group_clauses(root);
+	List	   *clauses = NIL;
+	List	   *tlist = root->processed_tlist;
+	ListCell   *lc;
+
+	if (!grouping_is_sortable(root->parse->groupClause))
+		return root->parse->groupClause;
+	foreach(lc, root->parse->groupClause)
+	{
+		List	   *both = lappend(list_copy(needed), lfirst(lc));
+
+		/* a key that adds nothing to their order has a value equal to theirs */
+		if (list_member_ptr(needed, lfirst(lc)) ||
+			list_length(make_pathkeys_for_sortclauses(root, both, tlist)) ==
+			list_length(make_pathkeys_for_sortclauses(root, needed, tlist)))
+			clauses = lappend(clauses, lfirst(lc));
+	}
+	return clauses;
+}
+
+static GjReject
+consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct)
+{
+	GjCandidate *trees[GJ_VARIANTS];
+	GjReject	reject = check_level(root->parse, distinct);
+
+	if (reject == GJ_ACCEPTED)
+		reject = find_trees(root, input, trees);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	if (!gj_query(root)->no_rechecks)
+		return GJ_REJECT_COMMAND;
+	if (!gj_force && rows_read(trees[GJ_SERIAL]) < gj_min_rows)
+		return GJ_REJECT_SIZE;
+	/* its job would run once for each row of the outer query */
+	if (gj_is_rerun(root))
+		return GJ_REJECT_CORRELATED;
+	if (!distinct)
+		return gj_offer_block(root, output, trees, group_clauses(root),
+							  root->parse->groupingSets, (List *) root->parse->havingQual);
+
+	/* core sets this since 16 */
+	output->reltarget = root->upper_targets[UPPERREL_DISTINCT];
+	return gj_offer_block(root, output, trees, root->parse->distinctClause, NIL, NIL);
+}
+
+/* A query level without tables is not worth a notice. */
+static bool
+reads_tables(PlannerInfo *root)
+{
+	int			relid = bms_next_member(root->all_baserels, -1);
+
+	return relid >= 0 && root->simple_rte_array[relid]->rtekind != RTE_RESULT;
+}
+
+static void
+upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+		   RelOptInfo *output_rel, void *extra)
+{
+	GjBlockStash *stash = NULL;
+	GjReject	reject;
+
+	if (previous_upper_hook)
+		previous_upper_hook(root, stage, input_rel, output_rel, extra);
+	if (!gj_enabled || (stage != UPPERREL_GROUP_AGG && stage != UPPERREL_DISTINCT) ||
+		!may_be_block(root) || IS_OTHER_REL(input_rel))
+		return;
+	if (gj_explain_rejected && reads_tables(root))
+		stash = gj_make_block_stash(output_rel, root->all_baserels);
+	reject = consider(root, input_rel, output_rel, stage == UPPERREL_DISTINCT);
+	if (stash != NULL)
+		stash->reject = reject;
+}
+
+static void
+rel_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	if (previous_rel_hook)
+		previous_rel_hook(root, rel, rti, rte);
+	if (gj_enabled && rel->reloptkind == RELOPT_BASEREL && may_be_block(root) &&
+		bms_membership(root->all_baserels) == BMS_SINGLETON)
+		gj_remember_scan(root, rel);
+}
+
+void
+gj_install_block_hooks(void)
+{
+	previous_upper_hook = create_upper_paths_hook;
+	create_upper_paths_hook = upper_hook;
+	previous_rel_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = rel_hook;
+}

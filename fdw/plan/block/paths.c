@@ -1,0 +1,413 @@
+/*
+ * plan/block/paths.c - offers the paths of a query block to add_path.
+ *
+ * The daemon sees all rows, so it returns final groups.  PostgreSQL projects
+ * them, and sorts and limits them above the node.
+ *
+ * A serial GpuBlock feeds its inputs itself.  A parallel one stands above a
+ * Gather of GpuFeed nodes.
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "utils/selfuncs.h"
+
+#include "compat.h"
+#include "plan/block/paths.h"
+#include "plan/cost/offloaded.h"
+#include "plan/cost/price.h"
+#include "plan/cost/rows.h"
+#include "plan/expr/limits.h"
+#include "plan/filter/choose.h"
+#include "plan/input/columns.h"
+#include "plan/input/computed.h"
+#include "plan/join/hook.h"
+#include "plan/native/fallback.h"
+#include "plan/rejected/block_state.h"
+
+/*
+ * The daemon holds a result that has a check until all groups are checked.
+ * It then takes no more than this many extents, half of the default window.
+ */
+#define HELD_EXTENTS 8
+#define HELD_COLUMN_WIDTH 8
+
+/* In forced mode: keeps the order of two of our costs. */
+#define FORCED_COST_FACTOR 1e-9
+
+/* What is the same for both variants of a block. */
+typedef struct Offer
+{
+	PlannerInfo *root;
+	RelOptInfo *output;
+	const struct gj_status *status;
+	GjGrouping	grouping;
+	Path	   *native;			/* the fallback of both variants */
+	Path		cheapest;		/* the node that native is a copy of: core may
+								 * free it when it has added the first variant */
+	GjNativeTime time;			/* of it */
+	double		unit;			/* of its cost */
+	Cost		scan_margins[GJ_VARIANTS];
+	int			held_columns;	/* of a result that has a check; 0: it has none */
+} Offer;
+
+/* ---- the expressions that the node delivers ---- */
+
+/*
+ * Collects the keys, columns and Aggrefs of an expression.  Returns true if it
+ * needs something else.
+ */
+static bool
+collect_leaves(Node *node, Offer *block)
+{
+	if (node == NULL)
+		return false;
+	if (list_member(block->grouping.keys, node) || IsA(node, Aggref) ||
+		(IsA(node, GroupingFunc) && block->grouping.sets != NIL) ||
+		(IsA(node, Var) && ((Var *) node)->varlevelsup == 0) ||
+		(IsA(node, PlaceHolderVar) && gj_column(block->root, (Expr *) node) != NULL))
+	{
+		block->grouping.leaves = list_append_unique(block->grouping.leaves, node);
+		return false;
+	}
+
+	/* core makes GROUP BY of a single set, and keeps the calls of GROUPING() */
+	if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+		return true;
+	return expression_tree_walker(node, collect_leaves, block);
+}
+
+static GjReject
+check_expressions(Offer *block)
+{
+	PlannerInfo *root = block->root;
+	ListCell   *lc;
+
+	block->grouping.keys = get_sortgrouplist_exprs(block->grouping.clauses, root->processed_tlist);
+	block->grouping.leaves = list_copy(block->grouping.keys);
+	if (contain_volatile_functions((Node *) block->output->reltarget->exprs) ||
+		contain_volatile_functions((Node *) block->grouping.having))
+		return GJ_REJECT_VOLATILE;
+	foreach(lc, block->output->reltarget->exprs)
+		if (collect_leaves(lfirst(lc), block))
+			return GJ_REJECT_EXPRESSION;
+	if (collect_leaves((Node *) block->grouping.having, block))
+		return GJ_REJECT_EXPRESSION;
+
+	/* a job has results: a subquery may deliver columns that nothing reads */
+	return block->grouping.leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;
+}
+
+/*
+ * count(*) of a single table reads no column, but an input of a job has one.
+ * A page feed may read any that can be fed.
+ */
+static bool
+lacks_column(const Offer *block, const GjCandidate *tree)
+{
+	const RelOptInfo *rel;
+
+	if (tree->source == NULL ||
+		pull_var_clause((Node *) block->grouping.leaves,
+						PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS) != NIL)
+		return false;
+	rel = tree->source->rel;
+	return tree->source->feed != GJ_FEED_PAGE ||
+		gj_cheapest_column(block->root->simple_rte_array[rel->relid], rel->relid) == NULL;
+}
+
+/* Can the daemon execute the block with this tree of joins? */
+static GjReject
+check_tree(Offer *block, const GjCandidate *tree)
+{
+	GjAggregate aggregate = {0};
+	GjReject	reject;
+
+	if (lacks_column(block, tree))
+		return GJ_REJECT_NO_COLUMN;
+	if (!tree->ships_deferred)
+		return GJ_REJECT_VALUE;
+	if (block->grouping.sets != NIL && tree->ninputs == GJ_MAX_INPUTS)
+		return GJ_REJECT_TOO_LARGE;
+	reject = gj_translate_aggregation(block->root, NULL, tree, 0, &block->grouping, &aggregate);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	block->held_columns = aggregate.check != NULL ? aggregate.ncolumns : 0;
+	return gj_document_fits(tree, &aggregate) ?
+		GJ_ACCEPTED : GJ_REJECT_TOO_LARGE;
+}
+
+/* ---- costs ---- */
+
+/* The groups of all grouping sets. */
+static double
+groups_of_sets(const GroupingSetsPath *path)
+{
+	double		groups = 0;
+	ListCell   *lc;
+
+	foreach(lc, path->rollups)
+		groups += lfirst_node(RollupData, lc)->numGroups;
+	return Max(groups, 1);
+}
+
+/* The groups that a native plan expects before HAVING. */
+static double
+native_groups(const Path *native)
+{
+	double		rows = native->rows;
+
+	while (native != NULL && !IsA(native, AggPath) && !IsA(native, GroupingSetsPath))
+	{
+		if (IsA(native, ProjectionPath))
+			native = ((const ProjectionPath *) native)->subpath;
+		else if (IsA(native, GatherPath))
+			native = ((const GatherPath *) native)->subpath;
+		else
+			break;
+	}
+	if (native != NULL && IsA(native, AggPath))
+		return Max(((const AggPath *) native)->numGroups, 1);
+	if (native != NULL && IsA(native, GroupingSetsPath))
+		return groups_of_sets((const GroupingSetsPath *) native);
+	return rows;
+}
+
+/* The same with our own estimate of the tree's rows. */
+static double
+expected_groups(const Offer *block, const GjCandidate *tree)
+{
+	return block->grouping.keys == NIL ? 1 :
+		gj_grown_groups(native_groups(block->native), tree->rows / Max(tree->surplus, 1), tree->rows);
+}
+
+/* The groups by all keys, whose copies for each grouping set are combined. */
+static double
+finest_groups(const Offer *block, const GjCandidate *tree)
+{
+	if (block->grouping.keys == NIL)
+		return 1;
+	return estimate_num_groups(block->root, block->grouping.keys, tree->rows, NULL, NULL);
+}
+
+static Cost
+aggregation_cost(const Offer *block, double rows, double groups)
+{
+	return gj_aggregation_cost(block->status, rows, groups, block->grouping.keys,
+							   block->grouping.leaves);
+}
+
+static Cost
+grouping_cost(const Offer *block, const GjBlockPath *path)
+{
+	double		rows = path->tree->rows;
+	int			sets = list_length(block->grouping.sets);
+
+	if (sets == 0)
+		return aggregation_cost(block, rows, path->groups);
+	return aggregation_cost(block, rows, path->finest_groups) +
+		aggregation_cost(block, path->finest_groups * sets, path->groups);
+}
+
+/* rows is core's estimate. */
+static void
+cost_block(const Offer *block, double rows, GjBlockPath *block_path)
+{
+	Path	   *path = &block_path->cpath.path;
+	QualCost	target = block->output->reltarget->cost;
+	double		weight = 2 * list_length(block->grouping.leaves);
+
+	gj_set_disabled(path, gj_force ? 0 : block_path->tree->disabled);
+	path->rows = rows;
+	path->startup_cost = gj_job_cost(block_path->tree) + block->scan_margins[block_path->variant] +
+		target.startup + grouping_cost(block, block_path);
+	path->total_cost = path->startup_cost + gj_return_cost(block_path->groups, weight) +
+		rows * block_path->surplus * target.per_tuple;
+	if (gj_force)
+	{
+		path->startup_cost *= FORCED_COST_FACTOR;
+		path->total_cost *= FORCED_COST_FACTOR;
+	}
+}
+
+/* ---- paths ---- */
+
+/* A path for the block's own node: with inputs, or above a Gather. */
+static GjBlockPath *
+make_path(const Offer *block, GjVariant variant, GjCandidate *tree)
+{
+	double		expected = native_groups(block->native);
+	GjBlockPath *path = palloc0(sizeof(GjBlockPath));
+	CustomPath *cpath = &path->cpath;
+
+	path->variant = variant;
+	path->tree = tree;
+	path->grouping = block->grouping;
+	path->groups = expected_groups(block, tree);
+	path->surplus = path->groups / expected;
+	if (block->grouping.sets != NIL)
+		path->finest_groups = finest_groups(block, tree);
+	NodeSetTag(cpath, T_CustomPath);
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parent = block->output;
+	cpath->path.pathtarget = block->output->reltarget;
+	return path;
+}
+
+/* Makes a path's cost, which is one of plan/cost/offloaded.h, comparable with core's. */
+static void
+convert_cost(Path *path, double unit)
+{
+	path->startup_cost *= unit;
+	path->total_cost *= unit;
+}
+
+static void
+offer_serial(Offer *block, GjCandidate *tree)
+{
+	GjBlockPath *path = make_path(block, GJ_SERIAL, tree);
+	CustomPath *cpath = &path->cpath;
+	double		unit = block->unit;
+
+	cpath->custom_paths = gj_input_paths(tree, block->native);
+	cpath->methods = &gj_block_path_methods;
+	cost_block(block, block->native->rows, path);
+	if (!gj_force)
+		unit = gj_unit_of(cpath->path.total_cost, &block->cheapest, &block->time, unit);
+	path->time = gj_own_time(&block->cheapest, &block->time, cpath->path.total_cost, unit,
+							 path->surplus);
+	convert_cost(&cpath->path, unit);
+	gj_note_block(block->output, &cpath->path);
+	add_path(block->output, &cpath->path);
+}
+
+/*
+ * The participants of a Gather feed.  Its leader reads the groups, so that they
+ * do not pass between processes.  The node above it runs the native plan if
+ * they cannot: that may have a Gather of its own, and core has no plan whose
+ * participants would share final groups.
+ */
+static void
+offer_parallel(Offer *block, GjCandidate *tree)
+{
+	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree);
+	GjBlockPath *top = palloc0(sizeof(GjBlockPath));
+	CustomPath *above = &top->cpath;
+	Path	   *native = block->native;
+	double		unit = block->unit;
+	GatherPath *gather;
+
+	feed->cpath.custom_paths = gj_input_paths(tree, NULL);
+	feed->cpath.methods = &gj_feed_path_methods;
+	feed->cpath.path.parallel_aware = true;
+	feed->cpath.path.parallel_safe = true;
+	feed->cpath.path.parallel_workers = tree->workers;
+	cost_block(block, native->rows, feed);
+	gather = create_gather_path(block->root, block->output, &feed->cpath.path,
+								block->output->reltarget, NULL, &feed->cpath.path.rows);
+	if (parallel_leader_participation)
+		gather->path.total_cost -= parallel_tuple_cost * native->rows;
+
+	NodeSetTag(above, T_CustomPath);
+	above->path = feed->cpath.path;
+	above->path.parallel_aware = false;
+	above->path.parallel_safe = false;
+	above->path.parallel_workers = 0;
+	above->custom_paths = list_make2(gather, native);
+	above->methods = &gj_block_path_methods;
+	if (gj_force)
+	{
+		/* a serial block is charged nothing for what the workers save */
+		above->path.startup_cost /= 2;
+		above->path.total_cost /= 2;
+	}
+	else
+	{
+		above->path.startup_cost = gather->path.startup_cost;
+		above->path.total_cost = gather->path.total_cost;
+		unit = gj_unit_of(above->path.total_cost, &block->cheapest, &block->time, unit);
+		top->time = gj_own_time(&block->cheapest, &block->time, above->path.total_cost, unit,
+								feed->surplus);
+		convert_cost(&feed->cpath.path, unit);
+		convert_cost(&gather->path, unit);
+		convert_cost(&above->path, unit);
+	}
+	gj_note_block(block->output, &above->path);
+	add_path(block->output, &above->path);
+}
+
+/*
+ * Finds the native path, before a path of ours is added: core would drop native
+ * paths that ours dominates, and then the other variant would be compared with what
+ * is left, and have it as its fallback.
+ */
+static GjReject
+find_native(Offer *block, GjCandidate **trees)
+{
+	const Path *cheapest;
+
+	block->native = gj_native_upper(block->output, &cheapest);
+	if (block->native == NULL)
+		return GJ_REJECT_NATIVE;
+	block->cheapest = *cheapest;
+	block->time = gj_native_time(block->root, cheapest);
+	block->unit = 1;
+	if (gj_force)
+		return GJ_ACCEPTED;
+	block->unit = gj_native_unit(cheapest, &block->time);
+	for (int v = 0; v < GJ_VARIANTS; v++)
+		if (trees[v] != NULL)
+			block->scan_margins[v] = gj_scan_margin(trees[v], cheapest);
+	return GJ_ACCEPTED;
+}
+
+static GjReject
+offer(Offer *block, GjVariant variant, GjCandidate *tree)
+{
+	if (2 * tree->bytes > block->status->budget)
+		return GJ_REJECT_BUDGET;
+	if (expected_groups(block, tree) * block->held_columns * HELD_COLUMN_WIDTH >
+		(double) HELD_EXTENTS * block->status->extent_size)
+		return GJ_REJECT_GROUP_KEY;
+	gj_choose_filters(block->root, tree);
+	if (variant == GJ_SERIAL)
+		offer_serial(block, tree);
+	else
+		offer_parallel(block, tree);
+	return GJ_ACCEPTED;
+}
+
+GjReject
+gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees, List *clauses,
+			   List *sets, List *having)
+{
+	Offer		block = {
+		.root = root,
+		.output = output,
+		.grouping = {.clauses = clauses, .sets = sets, .having = having},
+		.status = gj_query_daemon(gj_query(root)),
+	};
+	GjReject	reject;
+
+	if (block.status == NULL)
+		return gj_reject_daemon(gj_query(root)->daemon);
+	reject = check_expressions(&block);
+	if (reject == GJ_ACCEPTED)
+		reject = check_tree(&block, trees[GJ_SERIAL]);
+	if (reject == GJ_ACCEPTED)
+		reject = find_native(&block, trees);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+
+	if (output->consider_parallel && !gj_verify && trees[GJ_PARALLEL] != NULL &&
+		trees[GJ_PARALLEL]->workers > 0 &&
+		check_tree(&block, trees[GJ_PARALLEL]) == GJ_ACCEPTED)
+		(void) offer(&block, GJ_PARALLEL, trees[GJ_PARALLEL]);
+	return offer(&block, GJ_SERIAL, trees[GJ_SERIAL]);
+}

@@ -1,0 +1,34 @@
+/*
+ * plan/block/paths.h - the CustomPath of a GpuBlock.
+ */
+#ifndef PLAN_BLOCK_PATHS_H
+#define PLAN_BLOCK_PATHS_H
+
+#include "plan/block/grouping.h"
+
+/*
+ * A CustomPath with additional fields.  Its custom_paths are those of the
+ * inputs in order, then the native path, which delivers the node's target.
+ */
+typedef struct GjBlockPath
+{
+	CustomPath	cpath;
+	GjVariant	variant;
+	GjCandidate *tree;
+	GjGrouping	grouping;
+	double		groups;			/* before HAVING */
+	double		surplus;		/* groups / core's estimate of them */
+	double		finest_groups;	/* by all keys, if there are grouping sets */
+	GjTime		time;
+	const char *defect;			/* of the node that was made of it; NULL: none */
+} GjBlockPath;
+
+/*
+ * Offers paths for the groups of the trees' rows.  clauses are the
+ * SortGroupClauses of the keys, sets the grouping sets as core has expanded
+ * them, having the conditions on groups.  The target is that of output.
+ */
+extern GjReject gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees,
+							   List *clauses, List *sets, List *having);
+
+#endif							/* PLAN_BLOCK_PATHS_H */

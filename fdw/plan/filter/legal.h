@@ -1,0 +1,56 @@
+/*
+ * plan/filter/legal.h - which columns of a job tree can filter which.
+ */
+#ifndef PLAN_FILTER_LEGAL_H
+#define PLAN_FILTER_LEGAL_H
+
+#include "plan/state.h"
+
+/* Bounds of what is considered: larger trees have fewer filters. */
+#define GJ_CLOSURE_COLUMNS 64
+#define GJ_CLOSURE_PAIRS 64
+
+/* Columns of a closure, one bit each. */
+typedef uint64 GjColumnSet;
+
+#define GJ_COLUMN_BIT(column) (UINT64CONST(1) << (column))
+
+/* A key column. */
+typedef struct GjKeyColumn
+{
+	const Var  *var;
+	GjForm		form;			/* in which it is fed */
+
+	/*
+	 * A row of the column's input may be dropped if the column is NULL there, or
+	 * equals no value of one of these.
+	 */
+	GjColumnSet sources;
+} GjKeyColumn;
+
+/*
+ * A key of a join, as positions of columns.  The pairs of the joins below its
+ * left side, then of those below its right side precede the pairs of the join.
+ */
+typedef struct GjKeyPair
+{
+	const GjCandidate *join;
+	int			left;
+	int			right;
+	int			left_begin;
+	int			right_begin;
+	int			join_begin;
+} GjKeyPair;
+
+typedef struct GjClosure
+{
+	int			ncolumns;
+	GjKeyColumn columns[GJ_CLOSURE_COLUMNS];
+	int			npairs;
+	GjKeyPair	pairs[GJ_CLOSURE_PAIRS];
+} GjClosure;
+
+/* Fills in an empty closure for the tree. */
+extern void gj_find_sources(const GjCandidate *tree, GjClosure *closure);
+
+#endif							/* PLAN_FILTER_LEGAL_H */

@@ -1,0 +1,389 @@
+/*
+ * plan/input/computed.c - columns that the plan of an input computes.
+ *
+ * To the daemon, such a column is like any other.  In planning, a Var stands
+ * for it, whose attribute number follows those of the relation, so that keys,
+ * outputs and conditions need not know the difference.  The expression is
+ * evaluated once for each row of the input, before any join of the job.
+ *
+ * PlaceHolderVars are such expressions by nature: core evaluates them below an
+ * outer join that makes them NULL.  Keys of which one side is converted to the
+ * other's type are another sort.  A third one are expressions of a query block
+ * that the daemon cannot evaluate, such as lower() of a text.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "compat.h"
+#include "plan/input/computed.h"
+
+/* The attribute numbers of computed columns begin here. */
+static AttrNumber
+first_computed(const RelOptInfo *rel)
+{
+	return rel->max_attr + 1;
+}
+
+static Var *
+computed_var(const RelOptInfo *rel, int i, Expr *expr)
+{
+	return makeVar(rel->relid, first_computed(rel) + i, exprType((Node *) expr),
+				   exprTypmod((Node *) expr), exprCollation((Node *) expr), 0);
+}
+
+/* Returns the position of the expression among the computed columns, or -1. */
+static int
+find_computed(const GjBase *base, const Expr *expr)
+{
+	ListCell   *lc;
+
+	foreach(lc, base->computed)
+	{
+		const Expr *computed = lfirst(lc);
+
+		/* outer joins may distinguish PlaceHolderVars of one expression */
+		if (IsA(expr, PlaceHolderVar) ?
+			IsA(computed, PlaceHolderVar) &&
+			((const PlaceHolderVar *) computed)->phid == ((const PlaceHolderVar *) expr)->phid :
+			equal(computed, expr))
+			return foreach_current_index(lc);
+	}
+	return -1;
+}
+
+Var *
+gj_compute(RelOptInfo *rel, GjBase *base, Expr *expr)
+{
+	int			i = find_computed(base, expr);
+
+	if (i < 0)
+	{
+		/* with GEQO the relation outlives the current memory context */
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+
+		i = list_length(base->computed);
+		base->computed = lappend(base->computed, copyObject(expr));
+		MemoryContextSwitchTo(old);
+	}
+	return computed_var(rel, i, expr);
+}
+
+/* The only base relation that can evaluate the expression, or NULL. */
+static RelOptInfo *
+evaluated_at(PlannerInfo *root, const PlaceHolderVar *phv)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->placeholder_list)
+	{
+		const PlaceHolderInfo *info = lfirst_node(PlaceHolderInfo, lc);
+		int			relid;
+
+		if (info->phid != phv->phid)
+			continue;
+		if (!bms_get_singleton_member(info->ph_eval_at, &relid))
+			return NULL;
+		return gj_base_rel(root, relid);
+	}
+	return NULL;
+}
+
+Var *
+gj_column(PlannerInfo *root, Expr *expr)
+{
+	RelOptInfo *rel;
+	const GjBase *base;
+	int			i;
+
+	if (IsA(expr, Var))
+		return (Var *) expr;
+	if (!IsA(expr, PlaceHolderVar) || ((PlaceHolderVar *) expr)->phlevelsup != 0)
+		return NULL;
+	rel = evaluated_at(root, (PlaceHolderVar *) expr);
+	base = rel != NULL ? gj_base_slot(rel) : NULL;
+	i = base != NULL ? find_computed(base, expr) : -1;
+	return i >= 0 ? computed_var(rel, i, expr) : NULL;
+}
+
+/*
+ * Is the function strict, free of errors, and independent of settings?  Then it
+ * may be called for rows that a native plan would not call it for, and outer
+ * joins make its result NULL as they make its argument NULL.
+ */
+static bool
+is_total(Oid function)
+{
+	switch (function)
+	{
+		case F_INT4_INT2:
+		case F_INT4_BOOL:
+		case F_INT8_INT2:
+		case F_INT8_INT4:
+		case F_NUMERIC_INT2:
+		case F_NUMERIC_INT4:
+		case F_NUMERIC_INT8:
+		case F_FLOAT4_INT2:
+		case F_FLOAT4_INT4:
+		case F_FLOAT4_INT8:
+		case F_FLOAT8_INT2:
+		case F_FLOAT8_INT4:
+		case F_FLOAT8_INT8:
+		case F_FLOAT8_FLOAT4:
+		case F_DATE_TIMESTAMP:
+		case F_TEXT_BPCHAR:
+		case F_TEXT_NAME:
+		case F_TEXT_CHAR:
+		case F_BPCHAR_NAME:
+		case F_BPCHAR_CHAR:
+		case F_LOWER_TEXT:
+		case F_UPPER_TEXT:
+		case F_BTRIM_TEXT:
+		case F_LTRIM_TEXT:
+		case F_RTRIM_TEXT:
+			return true;
+		default:
+			return false;
+	}
+}
+
+Var *
+gj_key_expression(PlannerInfo *root, Expr *expr)
+{
+	const FuncExpr *call = (const FuncExpr *) expr;
+	Expr	   *arg;
+	RelOptInfo *rel;
+	GjBase	   *base;
+
+	if (!IsA(expr, FuncExpr))
+		return gj_column(root, expr);
+	if (!is_total(call->funcid))
+		return NULL;
+	arg = linitial(call->args);
+	while (IsA(arg, RelabelType))
+		arg = ((RelabelType *) arg)->arg;
+	if (!IsA(arg, Var) || ((Var *) arg)->varattno <= 0 || ((Var *) arg)->varlevelsup != 0)
+		return NULL;
+	rel = gj_base_rel(root, ((Var *) arg)->varno);
+	base = rel != NULL ? gj_base_slot(rel) : NULL;
+	if (base == NULL || !base->decided || base->reject != GJ_ACCEPTED)
+		return NULL;
+	return gj_compute(rel, base, gj_before_joins(expr, (Var *) arg));
+}
+
+/*
+ * More strict functions without errors, of which only values are needed.  Some
+ * fail under nondeterministic collations.
+ */
+static bool
+is_total_value(Oid function)
+{
+	switch (function)
+	{
+		case F_TEXTCAT:
+		case F_LENGTH_TEXT:
+		case F_CHAR_LENGTH_TEXT:
+		case F_CHARACTER_LENGTH_TEXT:
+		case F_LENGTH_BPCHAR:
+		case F_CHAR_LENGTH_BPCHAR:
+		case F_CHARACTER_LENGTH_BPCHAR:
+		case F_OCTET_LENGTH_TEXT:
+		case F_OCTET_LENGTH_BPCHAR:
+		case F_LEFT:
+		case F_RIGHT:
+		case GJ_F_REVERSE:
+		case F_REPLACE:
+		case F_INITCAP:
+		case F_STRPOS:
+		case F_POSITION_TEXT_TEXT:
+		case F_STARTS_WITH:
+		case F_BTRIM_TEXT_TEXT:
+		case F_LTRIM_TEXT_TEXT:
+		case F_RTRIM_TEXT_TEXT:
+		case F_TRANSLATE:
+		case F_MD5_TEXT:
+		case F_TEXT_LT:
+		case F_TEXT_LE:
+		case F_TEXT_GT:
+		case F_TEXT_GE:
+		case F_BPCHARLT:
+		case F_BPCHARLE:
+		case F_BPCHARGT:
+		case F_BPCHARGE:
+		case F_INT2AND:
+		case F_INT2OR:
+		case F_INT2XOR:
+		case F_INT2NOT:
+		case F_INT2SHL:
+		case F_INT2SHR:
+		case F_INT4AND:
+		case F_INT4OR:
+		case F_INT4XOR:
+		case F_INT4NOT:
+		case F_INT4SHL:
+		case F_INT4SHR:
+		case F_INT8AND:
+		case F_INT8OR:
+		case F_INT8XOR:
+		case F_INT8NOT:
+		case F_INT8SHL:
+		case F_INT8SHR:
+		case F_FLOAT4EQ:
+		case F_FLOAT4NE:
+		case F_FLOAT4LT:
+		case F_FLOAT4LE:
+		case F_FLOAT4GT:
+		case F_FLOAT4GE:
+		case F_FLOAT8EQ:
+		case F_FLOAT8NE:
+		case F_FLOAT8LT:
+		case F_FLOAT8LE:
+		case F_FLOAT8GT:
+		case F_FLOAT8GE:
+		case F_FLOAT48EQ:
+		case F_FLOAT48NE:
+		case F_FLOAT48LT:
+		case F_FLOAT48LE:
+		case F_FLOAT48GT:
+		case F_FLOAT48GE:
+		case F_FLOAT84EQ:
+		case F_FLOAT84NE:
+		case F_FLOAT84LT:
+		case F_FLOAT84LE:
+		case F_FLOAT84GT:
+		case F_FLOAT84GE:
+		case F_NUMERIC_EQ:
+		case F_NUMERIC_NE:
+		case F_NUMERIC_LT:
+		case F_NUMERIC_LE:
+		case F_NUMERIC_GT:
+		case F_NUMERIC_GE:
+			return true;
+		default:
+			return is_total(function);
+	}
+}
+
+/* What is known of an expression. */
+typedef struct Total
+{
+	const Var  *var;			/* one of its columns */
+	bool		other;			/* it has something that is not allowed */
+} Total;
+
+static bool
+is_deterministic(Oid collation)
+{
+	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
+}
+
+/* Output of integers as text is total and depends on no setting. */
+static bool
+is_integer_text(const CoerceViaIO *cast)
+{
+	Oid			from = exprType((const Node *) cast->arg);
+
+	return cast->resulttype == TEXTOID && (from == INT2OID || from == INT4OID || from == INT8OID);
+}
+
+/* Stops at the first thing that is not allowed. */
+static bool
+check_total(Node *node, Total *total)
+{
+	bool		ok = false;
+
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_RelabelType:
+			ok = true;
+			break;
+		case T_Const:
+			return total->other = ((const Const *) node)->constisnull;
+		case T_Var:
+			{
+				const Var  *var = (const Var *) node;
+
+				if (var->varlevelsup != 0 || var->varattno <= 0 ||
+					(total->var != NULL && total->var->varno != var->varno))
+					return total->other = true;
+				total->var = var;
+				return false;
+			}
+		case T_FuncExpr:
+			ok = is_total_value(((FuncExpr *) node)->funcid) &&
+				is_deterministic(((FuncExpr *) node)->inputcollid);
+			break;
+		case T_OpExpr:
+			set_opfuncid((OpExpr *) node);
+			ok = is_total_value(((OpExpr *) node)->opfuncid) &&
+				is_deterministic(((OpExpr *) node)->inputcollid);
+			break;
+		case T_CoerceViaIO:
+			ok = is_integer_text((CoerceViaIO *) node);
+			break;
+		default:
+			break;
+	}
+	if (!ok)
+		return total->other = true;
+	return expression_tree_walker(node, check_total, total);
+}
+
+Var *
+gj_total_expression(PlannerInfo *root, Expr *expr)
+{
+	Total		total = {0};
+	RelOptInfo *rel;
+	GjBase	   *base;
+
+	(void) check_total((Node *) expr, &total);
+	if (total.other || total.var == NULL)
+		return NULL;
+	rel = gj_base_rel(root, total.var->varno);
+	base = rel != NULL ? gj_base_slot(rel) : NULL;
+	if (base == NULL || !base->decided || base->reject != GJ_ACCEPTED)
+		return NULL;
+	return gj_compute(rel, base, gj_before_joins(expr, total.var));
+}
+
+Expr *
+gj_computed(PlannerInfo *root, const Var *var)
+{
+	RelOptInfo *rel = gj_base_rel(root, var->varno);
+
+	if (var->varattno <= rel->max_attr)
+		return NULL;
+	return list_nth(gj_base_slot(rel)->computed, var->varattno - first_computed(rel));
+}
+
+int
+gj_average_width(PlannerInfo *root, const Var *var)
+{
+	const RelOptInfo *rel = gj_base_rel(root, var->varno);
+
+	return var->varattno <= rel->max_attr ? rel->attr_widths[var->varattno - rel->min_attr] :
+		get_typavgwidth(var->vartype, var->vartypmod);
+}
+
+static Node *
+strip_placeholders(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, PlaceHolderVar))
+		return strip_placeholders((Node *) ((PlaceHolderVar *) node)->phexpr, context);
+	return expression_tree_mutator(node, strip_placeholders, context);
+}
+
+Expr *
+gj_without_placeholders(Expr *expr)
+{
+	return (Expr *) strip_placeholders((Node *) expr, NULL);
+}

@@ -1,0 +1,292 @@
+/*
+ * plan/input/table.c - decides whether and how a base relation is fed.
+ *
+ * The decision is made once per relation and query, when the first join with
+ * the relation is considered.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "job/page_qual.h"
+#include "plan/cost/offloaded.h"
+#include "plan/cost/price.h"
+#include "plan/cost/rows_input.h"
+#include "plan/cost/rows_scan.h"
+#include "plan/cost/speedup.h"
+#include "plan/input/computed.h"
+#include "plan/input/relation.h"
+#include "plan/state.h"
+
+/*
+ * Checks every column that the relation delivers, and sums up the feed
+ * weights.
+ */
+static GjReject
+check_columns(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+{
+	ListCell   *lc;
+
+	base->weights = palloc0((rel->max_attr + 1 + list_length(rel->reltarget->exprs)) *
+							sizeof(double));
+	foreach(lc, rel->reltarget->exprs)
+	{
+		Var		   *var = lfirst(lc);
+		GjColumn	column = {0};
+
+		if (IsA(var, PlaceHolderVar))
+		{
+			if (contain_volatile_functions((Node *) var))
+				return GJ_REJECT_VOLATILE;
+			var = gj_compute(rel, base, (Expr *) var);
+		}
+		if (!IsA(var, Var))
+			return GJ_REJECT_EXPRESSION;
+		if (var->varattno < 0)
+			return GJ_REJECT_SYSTEM_COLUMN;
+		if (var->varattno == 0)
+			return GJ_REJECT_WHOLE_ROW;
+		if (!gj_describe_payload(var->vartype, var->vartypmod, &column))
+			return GJ_REJECT_COLUMN_TYPE;
+		column.avg_width = gj_average_width(root, var);
+		base->weights[var->varattno] = gj_column_weight(&column);
+		base->weight += base->weights[var->varattno];
+		base->row_bytes += gj_column_bytes(&column);
+		base->ncolumns++;
+	}
+	if (base->ncolumns == 0)
+	{
+		/* gj_need_some_column() */
+		base->weight = 1;
+		base->row_bytes = sizeof(int64);
+		base->ncolumns = 1;
+	}
+	return GJ_ACCEPTED;
+}
+
+/* Does a page feed evaluate all conditions of this table, if it is a heap? */
+static bool
+may_be_page_fed(PlannerInfo *root, RelOptInfo *rel)
+{
+	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	ListCell   *lc;
+
+	/* with security quals, the executor controls the evaluation order */
+	if (rte->rtekind != RTE_RELATION || rte->inh || rte->securityQuals != NIL ||
+		rte->tablesample != NULL ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
+		return false;
+	foreach(lc, rel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		GjPageQual	qual;
+
+		if (rinfo->pseudoconstant ||
+			(!gj_page_qual(rinfo->clause, &qual) && !gj_page_expression(rinfo->clause)))
+			return false;
+	}
+	return true;
+}
+
+/* The last attribute that is read, for delivery or for a condition. */
+static int
+last_attribute(RelOptInfo *rel)
+{
+	Bitmapset  *read = NULL;
+	int			last = -1;
+	int			member = -1;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &read);
+	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false),
+				   rel->relid, &read);
+	while ((member = bms_next_member(read, member)) >= 0)
+		last = member + FirstLowInvalidHeapAttributeNumber;
+	bms_free(read);
+	return last;
+}
+
+/*
+ * Counts the attributes of a tuple that are skipped, up to the last one that
+ * is read (feed/page/rows.c).  Attributes before the first one that may be
+ * NULL or has no fixed length have a known offset and are not counted.
+ */
+static int
+walked_attributes(TupleDesc desc, int last)
+{
+	int			first = 0;
+
+	last = Min(last, desc->natts);
+	while (first < last && TupleDescAttr(desc, first)->attnotnull &&
+		   TupleDescAttr(desc, first)->attlen > 0)
+		first++;
+	return Max(0, last - first);
+}
+
+static bool
+page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+{
+	Relation	relation;
+	bool		heap;
+
+	if (base->computed != NIL || !may_be_page_fed(root, rel))
+		return false;
+	relation = table_open(root->simple_rte_array[rel->relid]->relid, NoLock);	/* locked for the query */
+	heap = relation->rd_rel->relam == HEAP_TABLE_AM_OID;
+	if (heap)
+		base->walk = walked_attributes(RelationGetDescr(relation), last_attribute(rel));
+	table_close(relation, NoLock);
+	return heap;
+}
+
+/* Chooses the cheaper of a page feed of rel and a feed from child. */
+static void
+choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
+			  Path *child, int workers, GjSource *source)
+{
+	source->rel = rel;
+	source->partial = workers > 0;
+	if (child != NULL)
+	{
+		source->feed = GJ_FEED_CHILD;
+		source->path = child;
+		source->scan_cost = gj_child_scan_cost(root, child);
+		source->cost = source->scan_cost + gj_child_fill_cost(child, base->weight);
+		source->disabled = gj_price(child).disabled;
+	}
+	if (page)
+	{
+		Cost		scan = gj_page_scan_cost(root, rel, workers);
+		GjPrice		pages = {
+			.disabled = gj_disabled_scan(),
+			.cost = scan + gj_page_fill_cost(rel, base->weight, base->walk, workers),
+		};
+		GjPrice		fed = {.disabled = source->disabled, .cost = source->cost};
+
+		if (source->path == NULL || gj_is_cheaper(pages, fed))
+		{
+			source->feed = GJ_FEED_PAGE;
+			if (source->path == NULL || source->path->pathtype != T_SeqScan ||
+				source->path->parallel_workers != workers)
+				source->path = create_seqscan_path(root, rel, NULL, workers);
+			source->scan_cost = scan;
+			source->cost = pages.cost;
+			source->disabled = pages.disabled;
+		}
+	}
+}
+
+static Path *
+unparameterized(Path *path)
+{
+	return path != NULL && path->param_info == NULL ? path : NULL;
+}
+
+/* The cheapest path, also before core has determined it. */
+static Path *
+cheapest_path(RelOptInfo *rel)
+{
+	Path	   *best = unparameterized(rel->cheapest_total_path);
+	ListCell   *lc;
+
+	if (rel->cheapest_total_path != NULL)
+		return best;
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = unparameterized(lfirst(lc));
+
+		if (path != NULL && (best == NULL || gj_is_cheaper(gj_price(path), gj_price(best))))
+			best = path;
+	}
+	return best;
+}
+
+static void
+choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+{
+	bool		page = page_feed(root, rel, base);
+	GjSource   *parallel = &base->sources[GJ_PARALLEL];
+
+	choose_source(root, rel, base, page, cheapest_path(rel),
+				  0, &base->sources[GJ_SERIAL]);
+	if (!rel->consider_parallel)
+		return;
+	if (rel->partial_pathlist != NIL)
+	{
+		Path	   *child = linitial(rel->partial_pathlist);
+		int			workers = child->parallel_workers;
+
+		/* the daemon knows how many processors the workers share */
+		(void) gj_query_daemon(gj_query(root));
+		if (page)
+			workers = Max(workers, compute_parallel_worker(rel, rel->pages, -1,
+														   max_parallel_workers_per_gather));
+		if (page && !gj_force)
+			workers = Min(workers, gj_most_workers());
+		choose_source(root, rel, base, page, child, workers, parallel);
+	}
+	else
+		choose_source(root, rel, base, page,
+					  unparameterized(get_cheapest_parallel_safe_total_inner(rel->pathlist)),
+					  0, parallel);
+}
+
+static void
+make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
+{
+	GjSource   *source = &base->sources[variant];
+	GjCandidate *leaf = &base->leaves[variant];
+
+	if (source->path == NULL)
+		return;
+	leaf->source = source;
+	leaf->relids = rel->relids;
+	leaf->surplus = leaf->key_surplus = gj_rel_surplus(root, rel);
+	leaf->rows = rel->rows * leaf->surplus;
+	leaf->input_rows = Max(gj_rows_read(root, rel), leaf->rows);
+	leaf->bytes = rel->rows * base->row_bytes;
+	leaf->scan_cost = source->scan_cost;
+	leaf->feed_cost = source->cost;
+	leaf->disabled = source->disabled;
+	leaf->workers = source->partial ? source->path->parallel_workers : 0;
+	leaf->ninputs = 1;
+	leaf->ncolumns = base->ncolumns;
+	leaf->size.levels = leaf->whole_size.levels = 1;
+	leaf->ships_deferred = true;
+	leaf->secured = root->simple_rte_array[rel->relid]->securityQuals != NIL;
+}
+
+GjBase *
+gj_base(PlannerInfo *root, RelOptInfo *rel)
+{
+	GjBase	   *base = gj_base_slot(rel);
+	MemoryContext old;
+
+	if (base == NULL || base->decided)
+		return base;
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+	base->decided = true;
+	base->reject = gj_check_relation(root, rel);
+	if (base->reject == GJ_ACCEPTED)
+		base->reject = check_columns(root, rel, base);
+	if (base->reject == GJ_ACCEPTED)
+	{
+		choose_sources(root, rel, base);
+		make_leaf(root, rel, base, GJ_SERIAL);
+		make_leaf(root, rel, base, GJ_PARALLEL);
+		if (base->sources[GJ_SERIAL].path == NULL)
+			base->reject = GJ_REJECT_NO_PATH;
+	}
+	MemoryContextSwitchTo(old);
+	return base;
+}

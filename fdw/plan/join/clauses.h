@@ -1,0 +1,64 @@
+/*
+ * plan/join/clauses.h - divides a join's conditions between daemon and backend.
+ */
+#ifndef PLAN_JOIN_CLAUSES_H
+#define PLAN_JOIN_CLAUSES_H
+
+#include "plan/join/keys.h"
+#include "plan/rejected/reasons.h"
+
+/* One equality that the daemon joins on. */
+typedef struct GjKey
+{
+	GjKeyKind	kind;
+	Var		   *left;			/* below the join's left side */
+	Var		   *right;
+} GjKey;
+
+/* The two relations of a join, and core's conditions for joining them. */
+typedef struct GjPair
+{
+	JoinType	kind;			/* inner, left, full, semi or anti */
+	Relids		left;			/* left, semi and anti keep this side */
+	Relids		right;
+	Relids		hidden;			/* tables whose columns no tree of this pair
+								 * delivers: below it they end at a semi or
+								 * anti join */
+	Relids		joined;			/* of the joinrel */
+	List	   *restrictlist;
+	SpecialJoinInfo *sjinfo;
+	bool		secured;		/* some table has security quals */
+} GjPair;
+
+/* The texts of conditions as the daemon gets them. */
+typedef struct GjTextSize
+{
+	int			conditions;
+	int			levels;			/* nesting of the deepest one */
+	int			bytes;			/* of all */
+	int			parameters;		/* of all, at most */
+} GjTextSize;
+
+typedef struct GjClauses
+{
+	List	   *keys;			/* of GjKey, never empty */
+	List	   *key_clauses;	/* their RestrictInfos */
+	List	   *residual;		/* Exprs that the daemon evaluates on pairs of
+								 * rows: a pair that fails does not match */
+	bool		can_fail;		/* evaluating one of them may be an error */
+	List	   *filter;			/* Exprs that the daemon evaluates on the join's
+								 * rows */
+	List	   *deferred;		/* RestrictInfos for plan.qual */
+	bool		ships_deferred; /* the daemon could evaluate them as well */
+	GjTextSize	residual_size;
+	GjTextSize	filter_size;
+	GjTextSize	deferred_size;	/* if ships_deferred */
+	double		selectivity;	/* of deferred */
+	double		key_surplus;	/* plan/cost/rows.c */
+} GjClauses;
+
+/* Divides the pair's restrictlist. */
+extern GjReject gj_split_clauses(PlannerInfo *root, const GjPair *pair,
+								 GjClauses *clauses);
+
+#endif							/* PLAN_JOIN_CLAUSES_H */

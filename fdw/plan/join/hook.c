@@ -1,0 +1,448 @@
+/*
+ * plan/join/hook.c - the hooks for joins: which joins may be offered to the daemon.
+ *
+ * Core calls the join hook at the end of every attempt to join two relations.
+ * Cheap checks come first, because most joins of most queries must be rejected
+ * within microseconds.  It calls the search hook once for a list of relations.
+ */
+#include "postgres.h"
+
+#include "optimizer/geqo.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+
+#include "compat.h"
+#include "plan/cost/offloaded.h"
+#include "plan/input/computed.h"
+#include "plan/join/hook.h"
+
+/* Keeps the document below the daemon's limit of 1 MiB. */
+#define MAX_TOTAL_COLUMNS 4000
+
+static set_join_pathlist_hook_type previous_join_hook;
+static join_search_hook_type previous_search_hook;
+
+/* The query level whose joins are searched within our hook. */
+static PlannerInfo *searched;
+
+/* The memory context in which the genetic search was called, while it runs. */
+static MemoryContext genetic_search;
+
+/* One attempt to join two relations. */
+typedef struct Attempt
+{
+	PlannerInfo *root;
+	RelOptInfo *joinrel;
+	GjStash    *stash;
+	const struct gj_status *status;
+	GjPair		pair;
+	GjCandidate *lefts[GJ_VARIANTS];
+	GjCandidate *rights[GJ_VARIANTS];
+	bool		split;			/* clauses has been filled in */
+	GjReject	split_reject;
+	GjClauses	clauses;
+} Attempt;
+
+/* Finds the trees that deliver one side of the join. */
+static GjReject
+find_side(PlannerInfo *root, RelOptInfo *rel, GjCandidate **trees)
+{
+	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
+	if (rel->reloptkind == RELOPT_BASEREL)
+	{
+		GjBase	   *base = gj_base(root, rel);
+
+		if (base == NULL)
+			return GJ_REJECT_FOREIGN;
+		if (base->reject != GJ_ACCEPTED)
+			return base->reject;
+		for (int v = 0; v < GJ_VARIANTS; v++)
+			if (base->leaves[v].source != NULL)
+				trees[v] = &base->leaves[v];
+	}
+	else
+	{
+		GjStash    *stash = gj_joinrel_stash(rel);
+
+		if (stash != NULL)
+			memcpy(trees, stash->candidates, sizeof(stash->candidates));
+	}
+	return trees[GJ_SERIAL] != NULL ? GJ_ACCEPTED : GJ_REJECT_SIDE;
+}
+
+/*
+ * Checks that all of the joinrel's outputs are columns of its tables.  Records
+ * the cost of returning them, once per joinrel.
+ */
+static GjReject
+check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
+{
+	double		weight = 0;
+	ListCell   *lc;
+
+	if (stash->return_weight >= 0)
+		return GJ_ACCEPTED;
+	foreach(lc, joinrel->reltarget->exprs)
+	{
+		const Var  *var = gj_column(root, lfirst(lc));
+
+		/* the tables' outputs were checked before, but a join may add some */
+		if (var == NULL)
+			return GJ_REJECT_EXPRESSION;
+		weight += gj_base(root, gj_base_rel(root, var->varno))->weights[var->varattno];
+	}
+	stash->return_weight = weight;
+	return GJ_ACCEPTED;
+}
+
+/*
+ * Divides the conditions, at most once for both variants.  These have the same
+ * tables, and so the same properties of them.
+ */
+static GjReject
+split_clauses(Attempt *attempt)
+{
+	if (!attempt->split)
+	{
+		const GjCandidate *left = attempt->lefts[GJ_SERIAL];
+		const GjCandidate *right = attempt->rights[GJ_SERIAL];
+
+		attempt->split = true;
+		attempt->pair.hidden = bms_union(left->hidden, right->hidden);
+		attempt->pair.secured = left->secured || right->secured;
+		attempt->split_reject =
+			gj_split_clauses(attempt->root, &attempt->pair, &attempt->clauses);
+	}
+	return attempt->split_reject;
+}
+
+/*
+ * May the backend apply the trees' deferred conditions above this join?  The
+ * join may drop rows that would pass them or return them again.  But it must
+ * not add NULLs to them, and rows that will be dropped must not match.
+ */
+static bool
+may_defer(JoinType kind, const GjCandidate *left, const GjCandidate *right)
+{
+	switch (kind)
+	{
+		case JOIN_INNER:
+			return true;
+		case JOIN_FULL:
+			return left->ndeferred == 0 && right->ndeferred == 0;
+		default:
+			return right->ndeferred == 0;
+	}
+}
+
+/* Can the daemon compare the keys, or do joins of the trees hide some? */
+static bool
+keys_visible(const GjCandidate *left, const GjCandidate *right, const List *keys)
+{
+	ListCell   *lc;
+
+	if (bms_is_empty(left->hidden) && bms_is_empty(right->hidden))
+		return true;
+	foreach(lc, keys)
+	{
+		const GjKey *key = lfirst(lc);
+
+		if (gj_equal_column(left, key->left, key->kind) == NULL ||
+			gj_equal_column(right, key->right, key->kind) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* A tree of which a GpuJoin can be made comes first, then the cheaper one. */
+static bool
+is_better(Cost cost, bool block_only, const GjCandidate *best)
+{
+	if (block_only != best->block_only)
+		return best->block_only;
+	return cost < best->join_cost;
+}
+
+/* Joins two trees, and offers the result if it is the joinrel's best. */
+static GjReject
+join_trees(Attempt *attempt, GjVariant variant)
+{
+	RelOptInfo *joinrel = attempt->joinrel;
+	GjCandidate *left = attempt->lefts[variant];
+	GjCandidate *right = attempt->rights[variant];
+	GjCandidate *best = attempt->stash->candidates[variant];
+	GjJoining	joining = {
+		.root = attempt->root,
+		.joinrel = joinrel,
+		.kind = attempt->pair.kind,
+		.left = left,
+		.right = right,
+	};
+	const GjClauses *clauses = &attempt->clauses;
+	GjCandidate *tree;
+	GjReject	reject;
+	bool		block_only;
+	Cost		cost;
+	double		rows;
+
+	if (left->ninputs + right->ninputs > GJ_MAX_INPUTS ||
+		left->ncolumns + right->ncolumns > MAX_TOTAL_COLUMNS)
+		return GJ_REJECT_TOO_LARGE;
+
+	/*
+	 * The feed costs the same for all trees of a joinrel.  Conditions can only
+	 * add to the cost of joining, and most attempts end here.
+	 */
+	cost = gj_join_cost(&joining, NULL, attempt->status, &rows);
+	if (best != NULL && !best->block_only && best->join_cost <= cost)
+		return GJ_ACCEPTED;
+
+	/* the inputs in extents, and a second copy during partitioning */
+	if (2 * (left->bytes + right->bytes) > attempt->status->budget)
+		return GJ_REJECT_BUDGET;
+
+	reject = split_clauses(attempt);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	block_only = left->block_only || right->block_only || clauses->can_fail;
+	if (!may_defer(joining.kind, left, right))
+	{
+		if (!left->ships_deferred || !right->ships_deferred)
+			return GJ_REJECT_CONDITION;
+		block_only = true;
+	}
+	if (!keys_visible(left, right, clauses->keys))
+		return GJ_REJECT_HIDDEN;
+	if (clauses->residual != NIL || clauses->filter != NIL || clauses->deferred != NIL ||
+		clauses->key_surplus > 1 || left->surplus > 1 || right->surplus > 1)
+		cost = gj_join_cost(&joining, clauses, attempt->status, &rows);
+	if (best != NULL && !is_better(cost, block_only, best))
+		return GJ_ACCEPTED;
+	tree = gj_combine(&joining, clauses, block_only, cost, rows);
+	gj_rate(attempt->status, tree);
+	attempt->stash->candidates[variant] = tree;
+	if (searched == attempt->root && gj_is_topmost(attempt->root, joinrel))
+		return GJ_ACCEPTED;		/* offered when all native paths are known */
+	return gj_offer(attempt->root, joinrel, attempt->stash, variant);
+}
+
+/* Sets the rates of a side that has not been joined before. */
+static void
+rate_sides(const struct gj_status *status, GjCandidate **trees)
+{
+	for (int v = 0; v < GJ_VARIANTS; v++)
+		if (trees[v] != NULL && trees[v]->source != NULL && trees[v]->build_ns == 0)
+			gj_rate(status, trees[v]);
+}
+
+/*
+ * Core calls the hook several times for one pair of relations, once for each
+ * way to execute their join.  One of the calls is enough for all jobs.  It is
+ * the last one if possible, which sees the native paths of the others:
+ *   - inner and full joins: the second of both orders.
+ *   - left joins: the call as a right join, which is the second one.
+ *   - semi and anti joins: the call as such.  Those that follow (with the
+ *     right side made distinct, or with the sides swapped) only bring native
+ *     paths.
+ * Returns whether this is the call, and sets the sides of our join if so.
+ */
+static bool
+is_our_call(GjStash *stash, RelOptInfo *outerrel, RelOptInfo *innerrel, JoinType jointype,
+			JoinType *kind, RelOptInfo **left, RelOptInfo **right)
+{
+	bool		second;
+
+	*kind = jointype;
+	*left = outerrel;
+	*right = innerrel;
+	switch (jointype)
+	{
+		case JOIN_INNER:
+		case JOIN_FULL:
+			second = stash->first_outer == innerrel && stash->first_inner == outerrel;
+			stash->first_outer = second ? NULL : outerrel;
+			stash->first_inner = second ? NULL : innerrel;
+			return second;
+		case JOIN_RIGHT:
+			*kind = JOIN_LEFT;
+			*left = innerrel;
+			*right = outerrel;
+			return true;
+		case JOIN_SEMI:
+		case JOIN_ANTI:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+makes_distinct(JoinType jointype)
+{
+	return jointype == JOIN_UNIQUE_OUTER || jointype == JOIN_UNIQUE_INNER;
+}
+
+/* Joins the trees of both relations. */
+static pg_noinline GjReject
+join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, JoinType kind,
+		   RelOptInfo *left, RelOptInfo *right, JoinPathExtraData *extra)
+{
+	Attempt		attempt;
+	GjReject	reject;
+
+	if ((reject = find_side(root, left, attempt.lefts)) != GJ_ACCEPTED ||
+		(reject = find_side(root, right, attempt.rights)) != GJ_ACCEPTED ||
+		(reject = check_outputs(root, joinrel, stash)) != GJ_ACCEPTED)
+		return reject;
+	attempt.status = gj_query_daemon(stash->query);
+	if (attempt.status == NULL)
+		return gj_reject_daemon(stash->query->daemon);
+	rate_sides(attempt.status, attempt.lefts);
+	rate_sides(attempt.status, attempt.rights);
+
+	attempt.root = root;
+	attempt.joinrel = joinrel;
+	attempt.stash = stash;
+	attempt.pair.kind = kind;
+	attempt.pair.left = left->relids;
+	attempt.pair.right = right->relids;
+	attempt.pair.joined = joinrel->relids;
+	attempt.pair.restrictlist = extra->restrictlist;
+	attempt.pair.sjinfo = extra->sjinfo;
+	attempt.split = false;
+
+	/* verification compares two whole results, so it needs one process */
+	if (stash->query->shares && joinrel->consider_parallel && !gj_verify &&
+		attempt.lefts[GJ_PARALLEL] != NULL && attempt.rights[GJ_PARALLEL] != NULL)
+		join_trees(&attempt, GJ_PARALLEL);
+
+	/* the reason that rejects the serial job is reported for the join */
+	return join_trees(&attempt, GJ_SERIAL);
+}
+
+/*
+ * Is this join a part of a join order that the genetic search only tries?  It tries
+ * thousands, each in a memory context of its own, and builds the joinrels of each one
+ * anew.  It builds the best one again in the end, in the context in which it was called.
+ */
+static bool
+is_trial(void)
+{
+	return genetic_search != NULL && CurrentMemoryContext != genetic_search;
+}
+
+static GjReject
+consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+		 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	GjStash    *stash = gj_joinrel_stash(joinrel);
+	GjQuery    *query = stash != NULL ? stash->query : gj_query(root);
+	RelOptInfo *left;
+	RelOptInfo *right;
+	JoinType	kind;
+
+	if (query->rows < gj_min_rows && !gj_force)
+		return GJ_REJECT_SIZE;
+	if (!query->no_rechecks)
+		return GJ_REJECT_COMMAND;
+	if (!bms_is_empty(joinrel->lateral_relids))
+		return GJ_REJECT_LATERAL;
+	if (stash == NULL && (stash = gj_make_stash(joinrel, query)) == NULL)
+		return GJ_REJECT_FOREIGN;
+	if (is_our_call(stash, outerrel, innerrel, jointype, &kind, &left, &right))
+		return join_sides(root, joinrel, stash, kind, left, right, extra);
+	gj_refresh_native(root, joinrel, stash);
+	return makes_distinct(jointype) ? GJ_REJECT_UNIQUE : GJ_ACCEPTED;
+}
+
+static void
+join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+		  RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	GjReject	reject;
+
+	if (previous_join_hook)
+		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (!gj_enabled || joinrel->reloptkind != RELOPT_JOINREL || is_trial())
+		return;
+	reject = consider(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (reject != GJ_ACCEPTED)
+		gj_reject(root, joinrel, reject);
+}
+
+/*
+ * Offers the best jobs of a query's topmost joinrel.  A job's cost is in proportion to
+ * that of one native path.  Offered before the search ends, it might be that of a
+ * path far slower than its cost says, and core would then drop a faster one that
+ * it finds later.
+ */
+static void
+offer_topmost(PlannerInfo *root, RelOptInfo *joinrel)
+{
+	GjStash    *stash = gj_joinrel_stash(joinrel);
+	GjReject	reject;
+
+	if (joinrel->reloptkind != RELOPT_JOINREL || stash == NULL || !gj_is_topmost(root, joinrel) ||
+		stash->candidates[GJ_SERIAL] == NULL)
+		return;
+	if (stash->candidates[GJ_PARALLEL] != NULL)
+		(void) gj_offer(root, joinrel, stash, GJ_PARALLEL);
+	reject = gj_offer(root, joinrel, stash, GJ_SERIAL);
+	if (reject != GJ_ACCEPTED)
+		gj_reject(root, joinrel, reject);
+	set_cheapest(joinrel);
+}
+
+static RelOptInfo *
+search(PlannerInfo *root, int levels_needed, List *initial_rels)
+{
+	if (previous_search_hook)
+		return previous_search_hook(root, levels_needed, initial_rels);
+	if (!enable_geqo || levels_needed < geqo_threshold)
+		return standard_join_search(root, levels_needed, initial_rels);
+
+	/*
+	 * Native paths alone decide on the join order.  Trees and offers are made for
+	 * the order that is chosen.
+	 */
+	genetic_search = CurrentMemoryContext;
+	return geqo(root, levels_needed, initial_rels);
+}
+
+/*
+ * A library loaded later may replace this hook without calling it.  Then topmost
+ * joins are offered by the join hook, like all others.
+ */
+static RelOptInfo *
+search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
+{
+	PlannerInfo *outer = searched;	/* estimating may plan another query */
+	MemoryContext outer_search = genetic_search;
+	RelOptInfo *rel;
+
+	searched = root;
+	genetic_search = NULL;
+	PG_TRY();
+	{
+		rel = search(root, levels_needed, initial_rels);
+	}
+	PG_FINALLY();
+	{
+		searched = outer;
+		genetic_search = outer_search;
+	}
+	PG_END_TRY();
+	if (gj_enabled && rel != NULL)
+		offer_topmost(root, rel);
+	return rel;
+}
+
+void
+gj_install_join_hook(void)
+{
+	previous_join_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = join_hook;
+	previous_search_hook = join_search_hook;
+	join_search_hook = search_hook;
+}

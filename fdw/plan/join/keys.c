@@ -1,0 +1,100 @@
+/*
+ * plan/join/keys.c - equality operators that the daemon can evaluate.
+ *
+ * The list is explicit.  Each operator in it is total, raises no error,
+ * depends on no setting, and is true for exactly the values whose canonical
+ * bytes are equal. Membership in an operator family would guarantee less, and
+ * users can extend families.
+ */
+#include "postgres.h"
+
+#include "utils/lsyscache.h"
+
+#include "plan/join/keys.h"
+
+static const GjOperator operators[] =
+{
+	{94, 2, 2, GJ_KEY_INT},		/* int2 = int2 */
+	{532, 2, 4, GJ_KEY_INT},	/* int2 = int4 */
+	{1862, 2, 8, GJ_KEY_INT},	/* int2 = int8 */
+	{533, 4, 2, GJ_KEY_INT},	/* int4 = int2 */
+	{96, 4, 4, GJ_KEY_INT},		/* int4 = int4 */
+	{15, 4, 8, GJ_KEY_INT},		/* int4 = int8 */
+	{1868, 8, 2, GJ_KEY_INT},	/* int8 = int2 */
+	{416, 8, 4, GJ_KEY_INT},	/* int8 = int4 */
+	{410, 8, 8, GJ_KEY_INT},	/* int8 = int8 */
+	{91, 1, 1, GJ_KEY_INT},		/* bool = bool */
+	{92, 1, 1, GJ_KEY_INT},		/* "char" = "char" */
+	{607, 4, 4, GJ_KEY_INT},	/* oid = oid */
+	{352, 4, 4, GJ_KEY_INT},	/* xid = xid */
+	{385, 4, 4, GJ_KEY_INT},	/* cid = cid */
+	{5068, 8, 8, GJ_KEY_INT},	/* xid8 = xid8 */
+	{3516, 4, 4, GJ_KEY_INT},	/* anyenum = anyenum */
+	{900, 8, 8, GJ_KEY_INT},	/* money = money */
+	{3222, 8, 8, GJ_KEY_INT},	/* pg_lsn = pg_lsn */
+	{1093, 4, 4, GJ_KEY_INT},	/* date = date */
+	{1108, 8, 8, GJ_KEY_INT},	/* time = time */
+	{2060, 8, 8, GJ_KEY_INT},	/* timestamp = timestamp */
+	{1320, 8, 8, GJ_KEY_INT},	/* timestamptz = timestamptz */
+	{2347, 4, 8, GJ_KEY_TIMESTAMP}, /* date = timestamp */
+	{2373, 8, 4, GJ_KEY_TIMESTAMP}, /* timestamp = date */
+	{1330, 16, 16, GJ_KEY_INTERVAL},	/* interval = interval */
+	{1550, 12, 12, GJ_KEY_BYTES},	/* timetz = timetz: time and zone are equal */
+	{2972, 16, 16, GJ_KEY_BYTES},	/* uuid = uuid */
+	{1220, 6, 6, GJ_KEY_BYTES}, /* macaddr = macaddr */
+	{3362, 8, 8, GJ_KEY_BYTES}, /* macaddr8 = macaddr8 */
+	{387, 6, 6, GJ_KEY_BYTES},	/* tid = tid */
+	{1201, -1, -1, GJ_KEY_VARLENA}, /* inet = inet, and cidr relabelled */
+	{1784, -1, -1, GJ_KEY_VARLENA}, /* bit = bit */
+	{1804, -1, -1, GJ_KEY_VARLENA}, /* varbit = varbit */
+	{1955, -1, -1, GJ_KEY_VARLENA}, /* bytea = bytea */
+	{98, -1, -1, GJ_KEY_TEXT},	/* text = text, and varchar relabelled */
+	{93, 64, 64, GJ_KEY_NAME},	/* name = name */
+	{254, 64, -1, GJ_KEY_NAME}, /* name = text */
+	{260, -1, 64, GJ_KEY_NAME}, /* text = name */
+	{1054, -1, -1, GJ_KEY_BPCHAR},	/* bpchar = bpchar */
+	{1752, -1, -1, GJ_KEY_NUMERIC}, /* numeric = numeric */
+	{620, 4, 4, GJ_KEY_FLOAT},	/* float4 = float4 */
+	{670, 8, 8, GJ_KEY_FLOAT},	/* float8 = float8 */
+	{1120, 4, 8, GJ_KEY_FLOAT}, /* float4 = float8 */
+	{1130, 8, 4, GJ_KEY_FLOAT}, /* float8 = float4 */
+};
+
+bool
+gj_equal_by_bytes(GjKeyKind kind)
+{
+	switch (kind)
+	{
+		case GJ_KEY_INT:
+		case GJ_KEY_BYTES:
+		case GJ_KEY_VARLENA:
+		case GJ_KEY_TEXT:
+		case GJ_KEY_TIMESTAMP:
+			return true;
+		case GJ_KEY_NAME:		/* bytes after the first zero are not compared */
+		case GJ_KEY_BPCHAR:
+		case GJ_KEY_NUMERIC:
+		case GJ_KEY_FLOAT:
+		case GJ_KEY_INTERVAL:
+		case GJ_KEY_KINDS:
+			break;
+	}
+	return false;
+}
+
+const GjOperator *
+gj_find_operator(Oid opno, Oid collation)
+{
+	for (int i = 0; i < (int) lengthof(operators); i++)
+	{
+		const GjOperator *op = &operators[i];
+
+		if (op->opno != opno)
+			continue;
+		if ((op->kind == GJ_KEY_TEXT || op->kind == GJ_KEY_NAME || op->kind == GJ_KEY_BPCHAR) &&
+			(!OidIsValid(collation) || !get_collation_isdeterministic(collation)))
+			return NULL;
+		return op;
+	}
+	return NULL;
+}

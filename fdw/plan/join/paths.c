@@ -1,0 +1,327 @@
+/*
+ * plan/join/paths.c - offers the path of a joinrel's best job to add_path.
+ *
+ * A path is made only if it can win: most candidates only serve as parts of a
+ * larger job.
+ */
+#include "postgres.h"
+
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+
+#include "compat.h"
+#include "plan/cost/native.h"
+#include "plan/cost/offloaded.h"
+#include "plan/cost/price.h"
+#include "plan/cost/speedup.h"
+#include "plan/expr/limits.h"
+#include "plan/filter/choose.h"
+#include "plan/input/computed.h"
+#include "plan/join/hook.h"
+#include "plan/native/fallback.h"
+
+/* In forced mode: keeps the order of two GpuJoins' costs. */
+#define FORCED_COST_FACTOR 1e-9
+
+/* Fills in the rows and costs of a node of this variant. */
+static void
+cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+		  GjVariant variant, Path *path)
+{
+	const GjCandidate *tree = stash->candidates[variant];
+	double		divisor = variant == GJ_PARALLEL ? gj_divisor(tree->workers) : 1;
+	QualCost	deferred;
+
+	cost_qual_eval(&deferred, gj_deferred(tree), root);
+	path->rows = clamp_row_est(joinrel->rows / divisor);
+	path->startup_cost = gj_job_cost(tree) + deferred.startup + joinrel->reltarget->cost.startup;
+	path->total_cost = path->startup_cost +
+		gj_return_cost(clamp_row_est(gj_priced_rows(tree) / divisor), stash->return_weight) +
+		clamp_row_est(tree->rows / divisor) * deferred.per_tuple +
+		path->rows * joinrel->reltarget->cost.per_tuple;
+	gj_set_disabled(path, gj_force ? 0 : tree->disabled);
+}
+
+/*
+ * Makes the path nearly free.  A serial path is still charged the amount that
+ * a parallel one would save, so that core decides whether that is worth a
+ * Gather.  No native path is that cheap.
+ */
+static void
+force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+		   GjVariant variant, Cost native_cost, Path *path)
+{
+	const GjCandidate *other = stash->candidates[GJ_PARALLEL];
+	Cost		saved = 0;
+
+	if (variant == GJ_SERIAL && other != NULL && other->workers > 0)
+	{
+		Path		parallel;
+
+		cost_path(root, joinrel, stash, GJ_PARALLEL, &parallel);
+		saved = Min(Max(path->total_cost - parallel.total_cost, 0), native_cost / 2);
+	}
+	path->startup_cost = path->startup_cost * FORCED_COST_FACTOR + saved;
+	path->total_cost = path->total_cost * FORCED_COST_FACTOR + saved;
+}
+
+/* Gives paths offered earlier for the same joinrel a better native plan. */
+static void
+refresh_native(List *paths, Path *native)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (gj_is_gpujoin(lfirst(lc)))
+			llast(lfirst_node(CustomPath, lc)->custom_paths) = native;
+}
+
+/*
+ * The joinrel's target, then the columns that only deferred conditions read.
+ */
+static List *
+all_outputs(const RelOptInfo *joinrel, List *deferred)
+{
+	List	   *outputs = joinrel->reltarget->exprs;
+	List	   *vars;
+	ListCell   *lc;
+
+	if (deferred == NIL)
+		return outputs;
+	outputs = list_copy(outputs);
+	vars = pull_var_clause((Node *) extract_actual_clauses(deferred, false),
+						   PVC_INCLUDE_PLACEHOLDERS);
+	foreach(lc, vars)
+		outputs = list_append_unique(outputs, lfirst(lc));
+	return outputs;
+}
+
+/*
+ * Does the tree deliver them all?  Core may read a hidden column above a semi
+ * join, because it equals one of the left side.
+ */
+static bool
+delivers(PlannerInfo *root, const GjCandidate *tree, const List *outputs)
+{
+	ListCell   *lc;
+
+	if (bms_is_empty(tree->hidden))
+		return true;
+	foreach(lc, outputs)
+		if (gj_same_column(tree, gj_column(root, lfirst(lc))) == NULL)
+			return false;
+	return true;
+}
+
+/* The paths that this variant adds its own to. */
+static List *
+offered_paths(const RelOptInfo *joinrel, GjVariant variant)
+{
+	return variant == GJ_SERIAL ? joinrel->pathlist : joinrel->partial_pathlist;
+}
+
+/*
+ * Keeps a copy of the native path and the time of the path itself, and gives
+ * the copy to the paths that were offered before.
+ */
+static Path *
+keep_native(RelOptInfo *joinrel, GjStash *stash, GjVariant variant, const Path *native,
+			const GjNativeTime *time)
+{
+	const Path *before = stash->native[variant];
+	Path	   *copy;
+
+	if (native == before)
+		return stash->native[variant];
+	copy = gj_keep_native(stash, variant, native);
+	if (copy != before)
+	{
+		stash->native_times[variant] = time->processes;
+		refresh_native(offered_paths(joinrel, variant), copy);
+	}
+	return copy;
+}
+
+void
+gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
+{
+	for (int v = 0; v < GJ_VARIANTS; v++)
+	{
+		const Path *cheapest;
+		GjNativeTime time;
+
+		if (stash->native[v] == NULL)
+			continue;
+		cheapest = gj_cheapest_native(joinrel, stash, v);
+		if (cheapest == stash->native[v])
+			continue;
+		time = gj_native_time(root, cheapest);
+		(void) keep_native(joinrel, stash, v, cheapest, &time);
+	}
+}
+
+/*
+ * Can what filters save make the path cheaper than the native one?  Choosing
+ * them takes longer than the rest of the offer, and joinrels may have hundreds
+ * of trees.  Those of a path that is offered anyway are chosen when its plan is
+ * made.
+ */
+static bool
+filters_decide(const GjCandidate *tree, Cost cost, Cost native_cost)
+{
+	return cost >= native_cost && cost - gj_fill_cost(tree) < native_cost;
+}
+
+/* The margin for scans is only known after a look at the whole native path. */
+static void
+add_scan_margin(const GjCandidate *tree, const Path *native, double unit, Path *costs)
+{
+	Cost		left = native->total_cost / unit - costs->total_cost;
+	Cost		margin;
+
+	if (left <= 0 || left > gj_cost_margin * tree->scan_cost)
+		return;
+	margin = gj_scan_margin(tree, native);
+	costs->startup_cost += margin;
+	costs->total_cost += margin;
+}
+
+/*
+ * The unit of a serial path.  The cheapest serial native path may be slow for its
+ * cost, but core prefers the path of several processes.  A path of ours that is
+ * expected to take longer than that one must not look cheaper.
+ */
+static double
+serial_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+			const Path *cheapest, Cost cost, double unit)
+{
+	const Path *partial = gj_cheapest_native(joinrel, stash, GJ_PARALLEL);
+	GjPrice		gathered;
+	GjNativeTime time;
+	double		ns;
+
+	if (!gj_estimate_native || partial == NULL)
+		return unit;
+	gathered = gj_price(partial);
+	gathered.cost += parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
+	if (!gj_is_cheaper(gathered, gj_price(cheapest)) || gathered.cost >= disable_cost)
+		return unit;
+	time = gj_native_time(root, partial);
+	ns = gj_gathered_ns(time.ns, joinrel->rows * time.processes.surplus);
+	return cost <= ns * GJ_NS_COST ? unit : Max(unit, gathered.cost / (ns * GJ_NS_COST));
+}
+
+GjReject
+gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
+{
+	GjCandidate *tree = stash->candidates[variant];
+	GjPath	   *path;
+	CustomPath *cpath;
+	const Path *cheapest;
+	Path	   *native;
+	Path		costs = {0};
+	GjNativeTime native_time;
+	double		unit;
+	GjTime		time = {.surplus = 1};
+	List	   *deferred;
+	List	   *outputs;
+
+	if (!gj_force && tree->input_rows < gj_min_rows)
+		return GJ_REJECT_SIZE;
+	if (variant == GJ_PARALLEL && tree->workers == 0)
+		return GJ_ACCEPTED;		/* every input is too small to share */
+	if (tree->block_only)
+		return GJ_REJECT_CONDITION;
+	cheapest = gj_cheapest_native(joinrel, stash, variant);
+	if (cheapest == NULL)
+		return GJ_REJECT_NATIVE;
+	cost_path(root, joinrel, stash, variant, &costs);
+	native_time = gj_native_time(root, cheapest);
+	if (!gj_force)
+	{
+		unit = gj_native_unit(cheapest, &native_time);
+
+		/*
+		 * Below other joins, the path competes with native plans in another
+		 * order, too, and must not be charged less than they are: an
+		 * underestimated node of this joinrel's native path is no measure of
+		 * them.
+		 */
+		if (!gj_is_topmost(root, joinrel))
+			unit = gj_order_unit(cheapest, &native_time);
+		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / unit))
+		{
+			gj_choose_filters(root, tree);
+			cost_path(root, joinrel, stash, variant, &costs);
+		}
+		add_scan_margin(tree, cheapest, unit, &costs);
+		unit = gj_unit_of(costs.total_cost, cheapest, &native_time, unit);
+		if (variant == GJ_SERIAL)
+			unit = serial_unit(root, joinrel, stash, cheapest, costs.total_cost, unit);
+		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_surplus);
+		if (variant == GJ_PARALLEL)
+			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
+		costs.startup_cost *= unit;
+		costs.total_cost *= unit;
+	}
+	else
+		force_cost(root, joinrel, stash, variant, cheapest->total_cost, &costs);
+	if (!gj_is_cheaper(gj_price(&costs), gj_price(cheapest)))
+	{
+		stash->prices[variant] = gj_price(&costs);
+		return GJ_REJECT_COST;
+	}
+	deferred = gj_deferred(tree);
+	outputs = all_outputs(joinrel, deferred);
+	if (list_length(outputs) > GJ_MAX_COLUMNS || !gj_document_fits(tree, NULL))
+		return GJ_REJECT_TOO_LARGE;
+	if (!delivers(root, tree, outputs))
+		return GJ_REJECT_HIDDEN;
+	native = keep_native(joinrel, stash, variant, cheapest, &native_time);
+	if (native == NULL)
+		return GJ_REJECT_NATIVE;
+
+	stash->prices[variant] = gj_price(&costs);
+	path = palloc0(sizeof(GjPath));
+	path->variant = variant;
+	path->tree = tree;
+	path->outputs = outputs;
+	path->ntarget = list_length(joinrel->reltarget->exprs);
+	path->time = time;
+
+	cpath = &path->cpath;
+	NodeSetTag(cpath, T_CustomPath);
+	cpath->path.pathtype = T_CustomScan;
+	cpath->path.parent = joinrel;
+	cpath->path.pathtarget = joinrel->reltarget;
+	cpath->path.rows = costs.rows;
+	cpath->path.startup_cost = costs.startup_cost;
+	cpath->path.total_cost = costs.total_cost;
+	gj_set_disabled(&cpath->path, gj_price(&costs).disabled);
+	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	cpath->custom_paths = gj_input_paths(tree, native);
+	cpath->methods = &gj_path_methods;
+	gj_set_path_clauses(cpath, deferred);
+
+	if (variant == GJ_SERIAL)
+	{
+		/*
+		 * A worker never runs the serial node.  If there are no workers,
+		 * marking it as not parallel safe would only make core keep more
+		 * expensive paths too.
+		 */
+		cpath->path.parallel_safe = stash->query->single_process &&
+			joinrel->consider_parallel;
+		add_path(joinrel, &cpath->path);
+	}
+	else
+	{
+		cpath->path.parallel_aware = true;
+		cpath->path.parallel_safe = true;
+		cpath->path.parallel_workers = tree->workers;
+		add_partial_path(joinrel, &cpath->path);
+	}
+	return GJ_ACCEPTED;
+}

@@ -1,0 +1,251 @@
+/*
+ * plan/join/tree.c - job trees and their storage.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "optimizer/optimizer.h"
+
+#include "plan/cost/offloaded.h"
+#include "plan/cost/rows.h"
+#include "plan/expr/limits.h"
+#include "plan/state.h"
+#include "util/lists.h"
+
+GjStash *
+gj_make_stash(RelOptInfo *joinrel, GjQuery *query)
+{
+	GjStash    *stash = gj_joinrel_stash(joinrel);
+
+	if (stash != NULL || joinrel->reloptkind != RELOPT_JOINREL ||
+		(stash = gj_get_state(joinrel, sizeof(GjStash))) == NULL)
+		return stash;
+	stash->query = query;
+	stash->return_weight = -1;
+	for (int v = 0; v < GJ_VARIANTS; v++)
+		stash->prices[v].cost = -1;
+	return stash;
+}
+
+/*
+ * The number of pairs on which the daemon evaluates the residual condition: all
+ * that match by their keys, few of which may become rows.
+ */
+static double
+matching_pairs(const GjJoining *joining, const GjClauses *clauses)
+{
+	SpecialJoinInfo inner = {.type = T_SpecialJoinInfo, .jointype = JOIN_INNER};
+
+	inner.min_lefthand = inner.syn_lefthand = joining->left->relids;
+	inner.min_righthand = inner.syn_righthand = joining->right->relids;
+	return joining->left->rows * joining->right->rows *
+		clauselist_selectivity(joining->root, clauses->key_clauses, 0, JOIN_INNER, &inner);
+}
+
+Cost
+gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
+			 const struct gj_status *status, double *rows)
+{
+	const GjCandidate *left = joining->left;
+	const GjCandidate *right = joining->right;
+	Cost		cost;
+
+	*rows = joining->joinrel->rows;
+	if (clauses != NULL)
+	{
+		double		surplus = left->surplus * clauses->key_surplus /
+			Max(clauses->selectivity, 1e-9);
+
+		/* rows of a semi join have several partners, of an anti join none */
+		if (joining->kind == JOIN_SEMI)
+			surplus *= sqrt(right->surplus);
+		else if (joining->kind != JOIN_ANTI)
+			surplus *= right->surplus;
+		*rows *= surplus;
+		if (joining->kind == JOIN_INNER)
+			*rows = gj_surplus_rows(joining->root, joining->joinrel->rows, surplus,
+									left->rows * right->rows, clauses->key_clauses);
+		else if (joining->kind == JOIN_SEMI)
+			*rows = Max(Min(*rows, left->rows), joining->joinrel->rows);
+	}
+	cost = left->join_cost + right->join_cost +
+		gj_daemon_cost(status, left, right, *rows,
+					   list_length(joining->joinrel->reltarget->exprs));
+	if (clauses != NULL && clauses->residual != NIL)
+		cost += gj_condition_cost(status, matching_pairs(joining, clauses),
+								  list_length(clauses->residual));
+	if (clauses != NULL && clauses->filter != NIL)
+		cost += gj_condition_cost(status, *rows, list_length(clauses->filter));
+	return cost;
+}
+
+/*
+ * The surplus of the rows that have passed all clauses.  A semi or anti join has
+ * at most the rows of its left side.
+ */
+static double
+combined_surplus(const GjJoining *joining, const GjClauses *clauses)
+{
+	const GjCandidate *left = joining->left;
+	const GjCandidate *right = joining->right;
+	double		surplus = left->key_surplus;
+
+	switch (joining->kind)
+	{
+		case JOIN_ANTI:
+			return surplus;
+		case JOIN_SEMI:
+			surplus *= clauses->key_surplus * sqrt(right->key_surplus);
+			return Min(surplus, Max(left->rows / Max(joining->joinrel->rows, 1), 1));
+		default:
+			return surplus * right->key_surplus * clauses->key_surplus;
+	}
+}
+
+GjCandidate *
+gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
+		   Cost join_cost, double rows)
+{
+	GjCandidate *tree = palloc0(sizeof(GjCandidate));
+	GjCandidate *left = joining->left;
+	GjCandidate *right = joining->right;
+
+	tree->kind = joining->kind;
+	tree->left = left;
+	tree->right = right;
+	tree->relids = joining->joinrel->relids;
+	tree->hidden = joining->kind == JOIN_SEMI || joining->kind == JOIN_ANTI ?
+		bms_union(left->hidden, right->relids) : bms_union(left->hidden, right->hidden);
+	tree->keys = clauses->keys;
+	tree->residual = clauses->residual;
+	tree->filter = clauses->filter;
+	tree->deferred = clauses->deferred;
+	gj_measure(clauses, tree);
+	tree->ships_deferred = clauses->ships_deferred &&
+		left->ships_deferred && right->ships_deferred;
+	tree->block_only = block_only;
+	tree->rows = rows;
+	tree->surplus = rows / joining->joinrel->rows;
+	tree->key_surplus = combined_surplus(joining, clauses);
+	tree->input_rows = left->input_rows + right->input_rows;
+	tree->bytes = left->bytes + right->bytes;
+	tree->scan_cost = left->scan_cost + right->scan_cost;
+	tree->feed_cost = left->feed_cost + right->feed_cost;
+	tree->disabled = left->disabled + right->disabled;
+	tree->join_cost = join_cost;
+	tree->workers = Max(left->workers, right->workers);
+	tree->ninputs = left->ninputs + right->ninputs;
+	tree->ncolumns = left->ncolumns + right->ncolumns;
+	tree->ndeferred = left->ndeferred + right->ndeferred + list_length(clauses->deferred);
+	tree->secured = left->secured || right->secured;
+	return tree;
+}
+
+static ListCell *
+store_inputs(const GjCandidate *tree, ListCell *next)
+{
+	if (tree->source == NULL)
+		return store_inputs(tree->right, store_inputs(tree->left, next));
+	next->ptr_value = tree->source->path;
+	return next + 1;
+}
+
+List *
+gj_input_paths(const GjCandidate *tree, Path *native)
+{
+	List	   *paths = gj_make_list(T_List, tree->ninputs + (native != NULL));
+	ListCell   *next = store_inputs(tree, list_head(paths));
+
+	if (native != NULL)
+		next->ptr_value = native;
+	return paths;
+}
+
+static void
+collect_deferred(const GjCandidate *tree, List **conditions)
+{
+	if (tree->ndeferred == 0)
+		return;
+	collect_deferred(tree->left, conditions);
+	collect_deferred(tree->right, conditions);
+	*conditions = list_concat(*conditions, tree->deferred);
+}
+
+/*
+ * A lower join's conditions come first, as they would in a native plan.  But a
+ * condition never precedes one of a lower security level.
+ */
+List *
+gj_deferred(const GjCandidate *tree)
+{
+	List	   *conditions = NIL;
+	List	   *ordered = NIL;
+	ListCell   *lc;
+
+	collect_deferred(tree, &conditions);
+	foreach(lc, conditions)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		int			at = list_length(ordered);
+
+		while (at > 0 &&
+			   list_nth_node(RestrictInfo, ordered, at - 1)->security_level > rinfo->security_level)
+			at--;
+		ordered = list_insert_nth(ordered, at, rinfo);
+	}
+	return ordered;
+}
+
+/*
+ * A semi join's keys are equal in all rows that it returns, so a key column of
+ * its left side stands for that of its right side.  An anti join has no such
+ * column: above it, all columns of the right side are NULL.
+ */
+Var *
+gj_equal_column(const GjCandidate *tree, Var *var, GjKeyKind kind)
+{
+	ListCell   *lc;
+
+	if (!bms_is_member(var->varno, tree->hidden))
+		return var;
+	if (bms_is_member(var->varno, tree->left->relids))
+		return gj_equal_column(tree->left, var, kind);
+	var = gj_equal_column(tree->right, var, kind);
+	if (var == NULL || tree->kind == JOIN_ANTI)
+		return NULL;
+	if (tree->kind != JOIN_SEMI)
+		return var;
+	foreach(lc, tree->keys)
+	{
+		GjKey	   *key = lfirst(lc);
+		Var		   *right = key->kind == kind ?
+			gj_equal_column(tree->right, key->right, kind) : NULL;
+
+		if (right != NULL && right->varno == var->varno && right->varattno == var->varattno)
+			return gj_equal_column(tree->left, key->left, kind);
+	}
+	return NULL;
+}
+
+/*
+ * Equal numerics may have different scales, and equal bpchar values different
+ * lengths, unless a typmod fixes them.
+ */
+Var *
+gj_same_column(const GjCandidate *tree, Var *var)
+{
+	if (!bms_is_member(var->varno, tree->hidden))
+		return var;
+	for (GjKeyKind kind = 0; kind < GJ_KEY_KINDS; kind++)
+	{
+		Var		   *equal = gj_equal_column(tree, var, kind);
+		bool		padded = kind == GJ_KEY_BPCHAR || kind == GJ_KEY_NUMERIC;
+
+		if (equal != NULL && equal->vartype == var->vartype &&
+			(gj_equal_by_bytes(kind) ||
+			 (padded && var->vartypmod >= 0 && equal->vartypmod == var->vartypmod)))
+			return equal;
+	}
+	return NULL;
+}

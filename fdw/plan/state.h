@@ -1,0 +1,268 @@
+/*
+ * plan/state.h - planning state kept between calls of the join hook.
+ *
+ * Every base relation remembers how it would be fed (GjBase), and every
+ * joinrel the best job tree found for it (GjStash), see plan/relation_state.h.  A
+ * joinrel's tree is kept even if add_path prunes its path, so that higher
+ * joinrels can include it in a larger job. The tree's cost excludes the return
+ * of its rows.
+ */
+#ifndef PLAN_STATE_H
+#define PLAN_STATE_H
+
+#include "compat.h"
+#include "job/columns.h"
+#include "plan/join/clauses.h"
+#include "plan/rejected/reasons.h"
+#include "plan/relation_state.h"
+
+/* The two variants of the node. */
+typedef enum GjVariant
+{
+	GJ_SERIAL,					/* one backend feeds and returns rows */
+	GJ_PARALLEL,				/* all participants of a Gather do */
+	GJ_VARIANTS
+} GjVariant;
+
+/* How a base relation would be fed. */
+typedef struct GjSource
+{
+	RelOptInfo *rel;
+	GjFeed		feed;
+	bool		partial;
+	Path	   *path;			/* NULL: impossible in this variant */
+	Cost		scan_cost;		/* of the scan, which a native plan pays too */
+	Cost		cost;			/* of the scan and of filling columns */
+	int			disabled;		/* nodes that settings switch off, since 18 */
+} GjSource;
+
+/* A filter of a job tree; a GjFilter without positions. */
+typedef struct GjChosenFilter
+{
+	const Var  *source;
+	const Var  *target;
+	GjForm		source_form;
+	GjForm		target_form;
+	double		passing;		/* fraction of the target's rows */
+} GjChosenFilter;
+
+/* The filters of a job tree.  Inputs are in the order of its leaves. */
+typedef struct GjSideways
+{
+	List	   *filters;		/* of GjChosenFilter */
+	int		   *order;			/* in which the inputs are chosen to be fed */
+	double	   *passing;		/* fraction of an input's rows, by all filters */
+	Cost		saved;			/* part of the tree's feed_cost */
+} GjSideways;
+
+/* The size of a tree's document (plan/expr/limits.c). */
+typedef struct GjTreeSize
+{
+	int			levels;
+	int			bytes;			/* of all conditions */
+	int			parameters;		/* of all conditions, at most */
+} GjTreeSize;
+
+/*
+ * A job tree.  A leaf is an input; every other node is a join.  A semi or anti
+ * join hides the columns of its right side.
+ */
+typedef struct GjCandidate
+{
+	GjSource   *source;			/* leaf, else NULL */
+	JoinType	kind;			/* join: inner, left, full, semi or anti */
+	struct GjCandidate *left;	/* join, else NULL */
+	struct GjCandidate *right;
+	Relids		relids;			/* of the relation that the tree delivers */
+	Relids		hidden;			/* those of them that are hidden */
+	List	   *keys;			/* of GjKey */
+	List	   *residual;		/* the others of GjClauses */
+	List	   *filter;
+	List	   *deferred;
+	GjTreeSize	size;			/* without deferred conditions */
+	GjTreeSize	whole_size;		/* with them */
+	bool		ships_deferred; /* those of the whole tree */
+	bool		block_only;		/* the daemon must evaluate conditions that a
+								 * GpuJoin cannot have: that may be errors, or
+								 * that are deferred */
+	double		input_rows;		/* sum over all inputs */
+	double		rows;			/* of the daemon's result: with the rows that
+								 * deferred conditions will drop */
+	double		build_ns;		/* per row, as the build side of a join */
+	double		probe_ns;		/* then per row of the other side */
+	double		surplus;		/* rows / core's estimate of the result, >= 1:
+								 * deferred conditions are applied later */
+	double		key_surplus;	/* part of surplus: plan/cost/rows.c */
+	double		bytes;			/* expected, of all inputs */
+	Cost		scan_cost;		/* of all sources; part of feed_cost */
+	Cost		feed_cost;
+	Cost		join_cost;
+	GjSideways *sideways;		/* NULL: not chosen */
+	int			disabled;		/* of all sources */
+	int			workers;		/* GJ_PARALLEL: largest of the partial inputs */
+	int			ninputs;
+	int			ncolumns;
+	int			ndeferred;		/* of the whole tree */
+	bool		secured;		/* some input has security quals */
+} GjCandidate;
+
+/* A query level, attached to its first base relation. */
+typedef struct GjQuery
+{
+	double		rows;			/* of all tables, after their restrictions */
+	bool		no_rechecks;	/* no rows are locked and then rechecked */
+	bool		shares;			/* some table would use a parallel scan */
+	bool		single_process; /* no plan of the query has workers */
+	bool		asked_daemon;
+	GjDaemon	daemon;
+	struct gj_status status;	/* valid if the daemon is ready */
+} GjQuery;
+
+/* How long a path is expected to run (plan/cost/native.c). */
+typedef struct GjTime
+{
+	double		ns;				/* of each of its processes */
+	double		surplus;		/* rows / core's estimate of them, >= 1 */
+
+	/*
+	 * Our own paths at or below it deduct these from the plan that has their
+	 * native paths instead.
+	 */
+	double		saved_ns;
+	Cost		saved_cost;
+
+	/* what nodes cost less than their time is charged at least, of all nodes */
+	Cost		lacking;
+} GjTime;
+
+/* The one that was asked for last. */
+typedef struct GjKnownTime
+{
+	const Path *path;			/* NULL: nothing is known */
+	Cost		cost;			/* of it: addresses are used again */
+	GjTime		time;
+} GjKnownTime;
+
+typedef struct GjOrder GjOrder;	/* plan/cost/rows_range.c */
+typedef struct GjScan GjScan;	/* plan/block/single_table.c */
+
+/* A base relation. */
+typedef struct GjBase
+{
+	GjQuery    *query;			/* of the first base relation, else NULL */
+	GjScan	   *scan;			/* of the only table of a block, else NULL */
+	bool		decided;		/* the fields below are valid */
+	GjReject	reject;			/* GJ_ACCEPTED: may be an input */
+	double		weight;			/* of all columns, see gj_column_weight */
+	int			walk;			/* columns per row that a page feed skips */
+	double	   *weights;		/* by attnum, of delivered columns */
+	List	   *computed;		/* expressions, see plan/input/computed.c */
+	double		row_bytes;
+	int			ncolumns;
+	double		row_ns;			/* plan/cost/native_scan.c: of a native scan; 0:
+								 * unknown */
+	double		passed_ns;		/* per row that passes its conditions */
+	Bitmapset  *looked_up;		/* attnums, of which those in in_order say in
+								 * which order the table is stored */
+	Bitmapset  *in_order;
+	GjOrder    *order;		/* plan/cost/rows_range.c; NULL: unknown */
+	struct GjValues *values;	/* plan/cost/distinct.c, of examined columns */
+	struct GjWidened *widened;	/* plan/expr/unscaled_numeric.c, of examined columns */
+	double		surplus;		/* of a subquery's rows; 0: unknown */
+	GjKnownTime times[GJ_VARIANTS];
+	GjSource	sources[GJ_VARIANTS];
+	GjCandidate leaves[GJ_VARIANTS];
+} GjBase;
+
+/* A joinrel. */
+typedef struct GjStash
+{
+	GjQuery    *query;
+	RelOptInfo *first_outer;	/* the pair seen in one order so far */
+	RelOptInfo *first_inner;
+	GjReject	reject;
+	GjPrice		prices[GJ_VARIANTS];	/* with the result's return; cost < 0: none */
+	double		return_weight;	/* of the joinrel's columns; < 0: unknown */
+	GjCandidate *candidates[GJ_VARIANTS];
+	Path	   *native[GJ_VARIANTS];	/* cheapest seen, without GpuJoins */
+	GjTime		native_times[GJ_VARIANTS];	/* of the paths that native are copies of */
+	GjKnownTime times[GJ_VARIANTS];
+} GjStash;
+
+/* NULL if there is none. */
+static inline GjStash *
+gj_joinrel_stash(const RelOptInfo *joinrel)
+{
+	return joinrel->reloptkind == RELOPT_JOINREL ? gj_find_state(joinrel) : NULL;
+}
+
+/*
+ * Returns the joinrel's stash and creates it if necessary.  NULL as for
+ * gj_get_state().
+ */
+extern GjStash *gj_make_stash(RelOptInfo *joinrel, GjQuery *query);
+
+/*
+ * The same for a base relation, which is decided on first use (plan/input/table.c).
+ */
+extern GjBase *gj_base(PlannerInfo *root, RelOptInfo *rel);
+
+/* Returns the query level.  Cheap after the first call (plan/query_state.c). */
+extern GjQuery *gj_query(PlannerInfo *root);
+
+/*
+ * Returns the daemon's status, or NULL if it is not alive.  Checked once per
+ * query.
+ */
+extern const struct gj_status *gj_query_daemon(GjQuery *query);
+
+/*
+ * Returns what is known about a base relation, perhaps nothing yet.  NULL if it
+ * is none, or as for gj_get_state().
+ */
+static inline GjBase *
+gj_base_slot(RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL ? gj_get_state(rel, sizeof(GjBase)) : NULL;
+}
+
+/* A join of two trees that is considered, and the trees. */
+typedef struct GjJoining
+{
+	PlannerInfo *root;
+	RelOptInfo *joinrel;
+	JoinType	kind;
+	GjCandidate *left;
+	GjCandidate *right;
+} GjJoining;
+
+/*
+ * Returns the daemon's cost of the join of two trees, including all joins
+ * below it.  Without clauses it is a lower bound: conditions other than keys
+ * can only add to it.  *rows is set to the size of the join's result.  It is
+ * derived from joinrel->rows, the number of rows that pass all of the
+ * joinrel's conditions.
+ */
+extern Cost gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
+						 const struct gj_status *status, double *rows);
+
+/* The join of two trees. */
+extern GjCandidate *gj_combine(const GjJoining *joining, const GjClauses *clauses,
+							   bool block_only, Cost join_cost, double rows);
+
+/* The paths of the tree's inputs, then the native path unless it is NULL. */
+extern List *gj_input_paths(const GjCandidate *tree, Path *native);
+
+/* Deferred conditions of all joins of the tree, in a safe order. */
+extern List *gj_deferred(const GjCandidate *tree);
+
+/*
+ * Returns a column of the tree's rows that is equal to var by operators of
+ * this kind, or NULL.  It is var itself unless a join of the tree hides it.
+ */
+extern Var *gj_equal_column(const GjCandidate *tree, Var *var, GjKeyKind kind);
+
+/* The same for a column whose values have the same bytes as those of var. */
+extern Var *gj_same_column(const GjCandidate *tree, Var *var);
+
+#endif							/* PLAN_STATE_H */
