@@ -20,11 +20,11 @@
 
 /* ---- settings (options.c) ---- */
 extern bool gj_enabled;
-extern bool gj_force;			/* tests: offload whenever possible */
-extern bool gj_blocks;			/* offload aggregations with their joins */
+extern bool gj_debug_force;			/* tests: offload whenever possible */
+extern bool gj_enable_aggregates;			/* offload aggregations with their joins */
 extern bool gj_float_aggregates;	/* offload sums and averages of floats */
 extern bool gj_estimate_native; /* compare times, not core's costs */
-extern bool gj_sideways_filters;	/* drop rows without a partner before they
+extern bool gj_enable_key_filters;	/* drop rows without a partner before they
 										 * are fed */
 extern bool gj_verify;			/* run both plans and compare */
 extern bool gj_explain_rejected;
@@ -93,7 +93,7 @@ typedef enum GjForm
 	GJ_FORM_FLOAT_ORDER,		/* the same, with the order of floats */
 	GJ_FORM_DATE_KEY,			/* date as the timestamp that equals it */
 	GJ_FORM_INTERVAL_KEY,		/* interval as its span in 16 bytes */
-	GJ_FORM_WIDENED,			/* numeric of any scale as value * 10^scale in an
+	GJ_FORM_UNSCALED,			/* numeric of any scale as value * 10^scale in an
 								 * int64, NaN as INT64_MIN */
 	GJ_FORM_SCALE,				/* numeric as its number of decimals */
 	GJ_FORM_INTEGER				/* computed by the daemon: a signed integer of
@@ -114,7 +114,7 @@ typedef struct GjColumn
 	enum gj_encoding encoding;
 	int			width;			/* layout.h: gj_column.width */
 	int			align;			/* layout.h: gj_column.align */
-	int			scale;			/* GJ_FORM_DECIMAL: s; GJ_FORM_WIDENED */
+	int			scale;			/* GJ_FORM_DECIMAL: s; GJ_FORM_UNSCALED */
 	int			avg_width;		/* planner's estimate of bytes per value */
 	bool		is_key;			/* compared by some join of the job */
 } GjColumn;
@@ -266,8 +266,8 @@ typedef struct GjPlan
 								 * then the native child if there is one, then
 								 * a Result whose targets are the parameters,
 								 * if there are any */
-	bool		has_native;		/* false for a GpuFeed */
-	bool		forced;			/* by gpujoin.force: the job was not expected to
+	bool		has_native;		/* false for an OffloadFeed */
+	bool		forced;			/* by gpujoin.debug_force: the job was not expected to
 								 * take less time than the native plan */
 	GjInput    *inputs;
 	int			nparameters;
@@ -303,7 +303,7 @@ typedef struct GjPlan
 	GjFilter   *filters;
 
 	/*
-	 * The aggregation of a GpuBlock or GpuFeed, or NULL for a GpuJoin.  The
+	 * The aggregation of an OffloadBlock or OffloadFeed, or NULL for an OffloadJoin.  The
 	 * outputs are then
 	 * all columns of its result, which follows the inputs in number, and
 	 * native_resnos is NULL: the native child delivers the node's own target
@@ -338,8 +338,8 @@ extern void gj_install_join_hook(void); /* plan/join/hook.c */
 extern void gj_install_notices(void);	/* plan/rejected/notices.c */
 extern void gj_install_block_hooks(void);	/* plan/block/hook.c */
 extern CustomScanMethods gj_scan_methods;	/* exec/node.c; registered in module.c */
-extern CustomScanMethods gj_feed_methods;	/* the same for a GpuFeed */
-extern CustomScanMethods gj_block_methods;	/* exec/gather_block.c, for a GpuBlock */
+extern CustomScanMethods gj_feed_methods;	/* the same for an OffloadFeed */
+extern CustomScanMethods gj_block_methods;	/* exec/gather_block.c, for an OffloadBlock */
 extern const CustomPathMethods gj_path_methods; /* plan/join/plan.c */
 extern const CustomPathMethods gj_block_path_methods;	/* plan/block/plan.c */
 extern const CustomPathMethods gj_feed_path_methods;	/* the same */

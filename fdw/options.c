@@ -14,11 +14,11 @@
 #include "gpujoin.h"
 
 bool		gj_enabled = true;
-bool		gj_force = false;
-bool		gj_blocks = true;
+bool		gj_debug_force = false;
+bool		gj_enable_aggregates = true;
 bool		gj_float_aggregates = false;
 bool		gj_estimate_native = true;
-bool		gj_sideways_filters = true;
+bool		gj_enable_key_filters = true;
 bool		gj_verify = false;
 bool		gj_explain_rejected = false;
 char	   *gj_socket = NULL;
@@ -97,14 +97,14 @@ gj_define_options(void)
 	define_bool("gpujoin.enabled",
 				"Lets the planner offload joins to gpujoind.", NULL,
 				&gj_enabled, GUC_EXPLAIN);
-	define_bool("gpujoin.force",
+	define_bool("gpujoin.debug_force",
 				"Offloads every join that can be offloaded, regardless of its cost.",
 				"This is for testing only.",
-				&gj_force, GUC_EXPLAIN | GUC_NOT_IN_SAMPLE);
-	define_bool("gpujoin.blocks",
+				&gj_debug_force, GUC_EXPLAIN | GUC_NOT_IN_SAMPLE);
+	define_bool("gpujoin.enable_aggregates",
 				"Offloads aggregations together with the joins below them.",
 				"If it is off, gpujoind returns joined rows and PostgreSQL aggregates them.",
-				&gj_blocks, GUC_EXPLAIN);
+				&gj_enable_aggregates, GUC_EXPLAIN);
 	DefineCustomBoolVariable("gpujoin.float_aggregates",
 							 "Offloads sums and averages of floats.",
 							 "gpujoind adds in higher precision, so results differ from PostgreSQL's in their last digits, as those of PostgreSQL's parallel plans do.",
@@ -114,10 +114,10 @@ gj_define_options(void)
 				"Compares offloaded plans with native ones by the times that both are expected to take.",
 				"If it is off, they are compared with PostgreSQL's costs of native plans.",
 				&gj_estimate_native, GUC_EXPLAIN);
-	define_bool("gpujoin.sideways_filters",
-				"Drops rows without a partner before they are fed to gpujoind.",
-				"Small inputs of a join are fed first, and rows of large inputs are tested against their keys.",
-				&gj_sideways_filters, GUC_EXPLAIN);
+	define_bool("gpujoin.enable_key_filters",
+				"Filters rows of large inputs by the keys of small ones before they are fed to gpujoind.",
+				"Small inputs of a join are fed first.",
+				&gj_enable_key_filters, GUC_EXPLAIN);
 	DefineCustomBoolVariable("gpujoin.verify",
 							 "Runs each offloaded join natively too and raises an error if the rows differ.",
 							 "This takes the time of both plans and the memory of both results.",

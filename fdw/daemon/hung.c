@@ -39,7 +39,7 @@
 #define GOOD_SHARE		800
 
 /* How long heartbeats must be missing if the process is not visible. */
-#define BLIND_MS		(5 * GJ_PULSE_MS)
+#define BLIND_MS		(5 * GJ_LOOK_INTERVAL_MS)
 
 /* State letter of a process or thread, as in ps.  0: not visible. */
 static char
@@ -109,8 +109,8 @@ look_at(const char *socket, pid_t pid, char *state, struct gj_load *load)
 	return now;
 }
 
-GjPulse
-gj_pulse(const char *socket, pid_t pid, GjLook *before)
+GjHung
+gj_hung(const char *socket, pid_t pid, GjLook *before)
 {
 	char		state;
 	struct gj_load load;
@@ -119,25 +119,25 @@ gj_pulse(const char *socket, pid_t pid, GjLook *before)
 	uint64		beats;
 
 	if (now.stopped)
-		return GJ_PULSE_STOPPED;
-	if (before->at_us == 0 || elapsed_ms < GJ_PULSE_MS)
+		return GJ_HUNG_STOPPED;
+	if (before->at_us == 0 || elapsed_ms < GJ_LOOK_INTERVAL_MS)
 	{
 		if (before->at_us == 0)
 			*before = now;
-		return GJ_PULSE_UNKNOWN;
+		return GJ_HUNG_UNKNOWN;
 	}
 	/* a restarted daemon counts from zero again */
 	beats = now.beats >= before->beats ? now.beats - before->beats : now.beats;
 	if (beats == 0 && state == 0 && now.beats != 0 && elapsed_ms < BLIND_MS)
-		return GJ_PULSE_UNKNOWN;
+		return GJ_HUNG_UNKNOWN;
 
 	*before = now;
 	if (beats == 0)
-		return state != 0 && wants_processor(pid) ? GJ_PULSE_STARVED : GJ_PULSE_STUCK;
+		return state != 0 && wants_processor(pid) ? GJ_HUNG_STARVED : GJ_HUNG_STUCK;
 	/* n heartbeats span at least n - 1 intervals: twice that is late */
 	if ((beats - 1) * GJ_BEAT_MS * 2 < elapsed_ms || load.processor_share < GOOD_SHARE)
-		return GJ_PULSE_STARVED;
-	return GJ_PULSE_STUCK;
+		return GJ_HUNG_STARVED;
+	return GJ_HUNG_STUCK;
 }
 
 bool

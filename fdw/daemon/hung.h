@@ -8,17 +8,17 @@
 
 #include "../shm/layout.h"
 
-/* Diagnosis from two looks at a daemon that does not answer. */
-typedef enum GjPulse
+/* Why the daemon hangs, from two looks at a daemon that does not answer. */
+typedef enum GjHung
 {
-	GJ_PULSE_UNKNOWN,			/* look again, GJ_PULSE_MS later */
-	GJ_PULSE_STARVED,			/* it waits for processor time */
-	GJ_PULSE_STOPPED,			/* its process is stopped, or traced */
-	GJ_PULSE_STUCK				/* it has processor time, or asks for none */
-} GjPulse;
+	GJ_HUNG_UNKNOWN,			/* look again, GJ_LOOK_INTERVAL_MS later */
+	GJ_HUNG_STARVED,			/* it waits for processor time */
+	GJ_HUNG_STOPPED,			/* its process is stopped, or traced */
+	GJ_HUNG_STUCK				/* it has processor time, or asks for none */
+} GjHung;
 
 /* Minimum time between two looks: several heartbeats of a healthy daemon. */
-#define GJ_PULSE_MS		(4 * GJ_BEAT_MS)
+#define GJ_LOOK_INTERVAL_MS		(4 * GJ_BEAT_MS)
 
 /* One look: when it was taken, and the heartbeat count at that time. */
 typedef struct GjLook
@@ -33,7 +33,7 @@ typedef struct GjLook
  * which is then replaced by this look.  pid is the daemon's process id in our
  * pid namespace, or 0 if it is not visible.
  */
-extern GjPulse gj_pulse(const char *socket, pid_t pid, GjLook *before);
+extern GjHung gj_hung(const char *socket, pid_t pid, GjLook *before);
 
 /*
  * Has the daemon done nothing at all since *before, which this look replaces?

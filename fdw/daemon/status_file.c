@@ -29,7 +29,7 @@
 #define MAX_CORES 65536
 
 /*
- * A daemon whose last heartbeat is older than this is not offered: it has missed
+ * A daemon whose last heartbeat is older than this gets no jobs: it has missed
  * fifty, and a backend would wait for it for long.
  */
 #define STALE_MS 5000

@@ -35,19 +35,19 @@ gj_is_put_off(GjConnection *conn, GjDeadline *deadline)
 
 	if (deadline->firm)
 		return gj_fail_by(conn, GJ_FAULT_SILENT, "the daemon did not answer in time");
-	switch (gj_pulse(conn->socket, conn->pid, &deadline->look))
+	switch (gj_hung(conn->socket, conn->pid, &deadline->look))
 	{
-		case GJ_PULSE_STOPPED:
+		case GJ_HUNG_STOPPED:
 			return gj_fail_by(conn, GJ_FAULT_SILENT, "the daemon does not answer: its process is stopped");
-		case GJ_PULSE_STUCK:
+		case GJ_HUNG_STUCK:
 			return gj_fail_by(conn, GJ_FAULT_SILENT, "the daemon does not answer, although it has processor time");
-		case GJ_PULSE_STARVED:
+		case GJ_HUNG_STARVED:
 			if (deadline->extensions++ >= GJ_MAX_EXTENSIONS)
 				return gj_fail_by(conn, GJ_FAULT_SILENT, "the daemon gets too little processor time to answer");
-			ms = Max(conn->step_ms, GJ_PULSE_MS);
+			ms = Max(conn->step_ms, GJ_LOOK_INTERVAL_MS);
 			break;
-		case GJ_PULSE_UNKNOWN:
-			ms = GJ_PULSE_MS;
+		case GJ_HUNG_UNKNOWN:
+			ms = GJ_LOOK_INTERVAL_MS;
 			break;
 	}
 	deadline->at_us = gj_now_us() + (uint64) ms * 1000;

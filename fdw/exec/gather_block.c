@@ -1,5 +1,5 @@
 /*
- * exec/gather_block.c - the GpuBlock node above a Gather of GpuFeed nodes.
+ * exec/gather_block.c - the OffloadBlock node above a Gather of OffloadFeed nodes.
  *
  * It passes on the groups that the Gather's participants have read.  If the
  * participants decided that the daemon cannot deliver them, they return no
@@ -30,12 +30,12 @@ static void rescan(CustomScanState *css);
 static void explain(CustomScanState *css, List *ancestors, ExplainState *es);
 
 CustomScanMethods gj_block_methods = {
-	.CustomName = "GpuBlock",
+	.CustomName = "OffloadBlock",
 	.CreateCustomScanState = create_state,
 };
 
 static const CustomExecMethods exec_methods = {
-	.CustomName = "GpuBlock",
+	.CustomName = "OffloadBlock",
 	.BeginCustomScan = begin,
 	.ExecCustomScan = exec,
 	.EndCustomScan = end,
@@ -48,7 +48,7 @@ create_state(CustomScan *scan)
 {
 	GjBlockState *state;
 
-	/* a serial GpuBlock has a job of its own */
+	/* a serial OffloadBlock has a job of its own */
 	if (scan->custom_private != NIL)
 		return gj_create_state(scan);
 	state = (GjBlockState *) newNode(sizeof(GjBlockState), T_CustomScanState);
@@ -73,7 +73,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 /*
  * The Gather has no more rows.  Has it returned none because its participants
  * gave up?  Those that are workers leave that in shared memory, which the
- * leader's GpuFeed reads when it is shut down.
+ * leader's OffloadFeed reads when it is shut down.
  */
 static bool
 gave_up(GjBlockState *state)

@@ -1,5 +1,5 @@
 /*
- * exec/node.c - the executor methods of the GpuJoin and the GpuBlock node.
+ * exec/node.c - the executor methods of the OffloadJoin and the OffloadBlock node.
  *
  * A scan of the node decides once, before its first row, whether the daemon or
  * the native child delivers the rows.  Until then, any failure of the daemon
@@ -24,12 +24,12 @@ static void shutdown_node(CustomScanState *css);
 static void explain(CustomScanState *css, List *ancestors, ExplainState *es);
 
 CustomScanMethods gj_scan_methods = {
-	.CustomName = "GpuJoin",
+	.CustomName = "OffloadJoin",
 	.CreateCustomScanState = gj_create_state,
 };
 
 CustomScanMethods gj_feed_methods = {
-	.CustomName = "GpuFeed",
+	.CustomName = "OffloadFeed",
 	.CreateCustomScanState = gj_create_state,
 };
 
@@ -47,9 +47,9 @@ CustomScanMethods gj_feed_methods = {
 	.ExplainCustomScan = explain, \
 }
 
-static const CustomExecMethods join_methods = EXEC_METHODS("GpuJoin");
-static const CustomExecMethods block_methods = EXEC_METHODS("GpuBlock");
-static const CustomExecMethods feed_methods = EXEC_METHODS("GpuFeed");
+static const CustomExecMethods join_methods = EXEC_METHODS("OffloadJoin");
+static const CustomExecMethods block_methods = EXEC_METHODS("OffloadBlock");
+static const CustomExecMethods feed_methods = EXEC_METHODS("OffloadFeed");
 
 Node *
 gj_create_state(CustomScan *scan)
@@ -84,9 +84,9 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->release.arg = state;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->release);
 	state->algorithm = gj_algorithm;
-	state->trial.forced = state->plan->forced;
+	state->rescan.forced = state->plan->forced;
 	state->may_rewind = (eflags & EXEC_FLAG_REWIND) != 0;
-	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "GpuJoin",
+	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "OffloadJoin",
 											   ALLOCSET_DEFAULT_SIZES);
 
 	gj_prepare_parameters(state);
@@ -134,7 +134,7 @@ go_native(GjState *state, const char *reason)
 static void
 fall_back(GjState *state, const char *reason, GjFault fault)
 {
-	gj_trial_drop(&state->trial);
+	gj_rescan_drop(&state->rescan);
 	gj_log_fallback(state, reason, fault);
 	go_native(state, reason);
 }
@@ -192,9 +192,9 @@ start(GjState *state)
 	}
 	if (!state->rewind && !gj_verify && state->plan->has_native)
 	{
-		bool		native = gj_trial_native(&state->trial);
+		bool		native = gj_rescan_native(&state->rescan);
 
-		gj_trial_begin(&state->trial, native);
+		gj_rescan_begin(&state->rescan, native);
 		if (native)
 		{
 			go_native(state, "the native plan takes less time for repeated scans");
@@ -326,13 +326,13 @@ exec(CustomScanState *css)
 	TupleTableSlot *slot;
 	uint64		since_us;
 
-	if (state->mode != GJ_MODE_START && state->trial.current == NULL)
+	if (state->mode != GJ_MODE_START && state->rescan.current == NULL)
 		return next(css);
 	since_us = gj_now_us();
 	slot = next(css);
-	gj_trial_spend(&state->trial, gj_now_us() - since_us);
+	gj_rescan_spend(&state->rescan, gj_now_us() - since_us);
 	if (slot == NULL)
-		gj_trial_end(&state->trial);
+		gj_rescan_end(&state->rescan);
 	return slot;
 }
 
@@ -371,7 +371,7 @@ rescan(CustomScanState *css)
 	ListCell   *lc;
 
 	ExecScanReScan(&css->ss);
-	gj_trial_end(&state->trial);
+	gj_rescan_end(&state->rescan);
 	state->rewind = can_rewind(state);
 	if (!state->rewind)
 		gj_link_close(&state->link);

@@ -1,5 +1,5 @@
 /*
- * exec/node.h - the execution state of a GpuJoin node.
+ * exec/node.h - the execution state of an OffloadJoin node.
  *
  * Each process that runs the node has one GjState: the backend and every
  * parallel worker.  Resources outside memory contexts (a socket, mappings)
@@ -57,7 +57,7 @@ typedef struct GjState
 	GjAlgorithm algorithm;		/* gj_algorithm when the execution began */
 	bool		may_rewind;		/* the plan above may ask for the rows again */
 	bool		rewind;			/* the next scan reuses the last job */
-	GjTrial		trial;			/* of a serial node's scans */
+	GjRescanChoice rescan;		/* of a serial node's scans */
 	GjLink		link;
 	GjReader	reader;
 	MemoryContext run_context;	/* of one scan; reset at its start */
@@ -66,7 +66,7 @@ typedef struct GjState
 	bool		attached;		/* to shared's barrier */
 	ExprState **parameter_exprs;	/* of plan->parameters */
 	StringInfoData parameters;	/* their values in this scan, as in the job */
-	Datum	   *raw_values;		/* GpuBlock: a row as the daemon returns it */
+	Datum	   *raw_values;		/* OffloadBlock: a row as the daemon returns it */
 	bool	   *raw_nulls;
 	Tuplestorestate *verified;	/* GJ_MODE_VERIFIED: the rows */
 	TupleTableSlot *verified_slot;
@@ -107,8 +107,8 @@ extern GjRead gj_offload_next(GjState *state);
 extern bool gj_native_next(GjState *state);
 
 /*
- * exec/rows.c: the slot for rows of the native child.  That of a GpuJoin
- * delivers joined rows, which are then projected.  That of a GpuBlock delivers
+ * exec/rows.c: the slot for rows of the native child.  That of an OffloadJoin
+ * delivers joined rows, which are then projected.  That of an OffloadBlock delivers
  * what the node itself delivers.
  */
 extern TupleTableSlot *gj_native_slot(GjState *state);

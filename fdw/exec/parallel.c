@@ -201,7 +201,7 @@ read_results(GjState *state, bool joined)
 		state->mode = GJ_MODE_DONE;
 	else if (!joined && !join_job(state))
 	{
-		elog(DEBUG1, "GpuJoin participant %d returns no rows: %s",
+		elog(DEBUG1, "OffloadJoin participant %d returns no rows: %s",
 			 ParallelWorkerNumber, state->link.conn.failure);
 		state->mode = GJ_MODE_DONE;
 	}

@@ -31,7 +31,7 @@ gj_report_take(GjState *state, const void *body, Size length)
 	memcpy(copy, body, length);
 	if (!gj_stats_read(&stats, copy, length))
 	{
-		elog(DEBUG1, "GpuJoin ignores malformed statistics from the daemon");
+		elog(DEBUG1, "OffloadJoin ignores malformed statistics from the daemon");
 		pfree(copy);
 		return;
 	}

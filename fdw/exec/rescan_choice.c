@@ -38,50 +38,50 @@ mean_us(const GjTried *tried)
 
 /* Is enough known about the jobs? */
 static bool
-has_tried_jobs(const GjTrial *trial)
+has_tried_jobs(const GjRescanChoice *rescan)
 {
-	return trial->jobs.scans >= TRIED_JOBS ||
-		(trial->forced && trial->jobs.scans >= TRIED_LONG_JOBS && trial->jobs.us >= TRIED_US);
+	return rescan->jobs.scans >= TRIED_JOBS ||
+		(rescan->forced && rescan->jobs.scans >= TRIED_LONG_JOBS && rescan->jobs.us >= TRIED_US);
 }
 
 /* Will the node stay with jobs, so that nothing more is to be measured? */
 static bool
-is_over(const GjTrial *trial)
+is_over(const GjRescanChoice *rescan)
 {
-	return !trial->forced && has_tried_jobs(trial) && mean_us(&trial->jobs) > SHORT_JOB_US;
+	return !rescan->forced && has_tried_jobs(rescan) && mean_us(&rescan->jobs) > SHORT_JOB_US;
 }
 
 bool
-gj_trial_native(const GjTrial *trial)
+gj_rescan_native(const GjRescanChoice *rescan)
 {
-	if (!has_tried_jobs(trial) || is_over(trial))
+	if (!has_tried_jobs(rescan) || is_over(rescan))
 		return false;
-	return trial->native.scans < TRIED_NATIVE ||
-		mean_us(&trial->native) < mean_us(&trial->jobs);
+	return rescan->native.scans < TRIED_NATIVE ||
+		mean_us(&rescan->native) < mean_us(&rescan->jobs);
 }
 
 void
-gj_trial_begin(GjTrial *trial, bool native)
+gj_rescan_begin(GjRescanChoice *rescan, bool native)
 {
 	/* most nodes have one scan only, and reading the clock takes time */
-	if (trial->repeated && !is_over(trial))
-		trial->current = native ? &trial->native : &trial->jobs;
-	trial->us = 0;
-	trial->repeated = true;
+	if (rescan->repeated && !is_over(rescan))
+		rescan->current = native ? &rescan->native : &rescan->jobs;
+	rescan->us = 0;
+	rescan->repeated = true;
 }
 
 void
-gj_trial_end(GjTrial *trial)
+gj_rescan_end(GjRescanChoice *rescan)
 {
-	if (trial->current == NULL)
+	if (rescan->current == NULL)
 		return;
-	trial->current->scans++;
-	trial->current->us += trial->us;
-	trial->current = NULL;
+	rescan->current->scans++;
+	rescan->current->us += rescan->us;
+	rescan->current = NULL;
 }
 
 void
-gj_trial_drop(GjTrial *trial)
+gj_rescan_drop(GjRescanChoice *rescan)
 {
-	trial->current = NULL;
+	rescan->current = NULL;
 }

@@ -145,7 +145,7 @@ void
 gj_verify_run(GjState *state)
 {
 	EState	   *estate = state->css.ss.ps.state;
-	MemoryContext scratch = AllocSetContextCreate(state->run_context, "GpuJoin verify",
+	MemoryContext scratch = AllocSetContextCreate(state->run_context, "OffloadJoin verify",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	Tuplesortstate *daemon = begin_sort();

@@ -1,5 +1,5 @@
 /*
- * explain/explain.c - EXPLAIN output of a GpuJoin or GpuBlock.
+ * explain/explain.c - EXPLAIN output of an OffloadJoin or OffloadBlock.
  *
  * The inputs' scans and their conditions are children of the node, so EXPLAIN
  * shows them by itself.  This file adds how each input is fed and which joins
@@ -241,7 +241,7 @@ form_suffix(GjForm form)
 {
 	switch (form)
 	{
-		case GJ_FORM_WIDENED:
+		case GJ_FORM_UNSCALED:
 			return " as decimal";
 		case GJ_FORM_SCALE:
 			return " as scale";

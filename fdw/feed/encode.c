@@ -414,7 +414,7 @@ gj_encode(GjWriter *writer, GjColumnWriter *column, const GjVector *vector, int 
 			return vector->nullable ?
 				copy_numerics(writer, column, vector, n, false, true, why) :
 				copy_numerics(writer, column, vector, n, false, false, why);
-		case GJ_COPY_WIDENED:
+		case GJ_COPY_UNSCALED:
 			return copy_numerics(writer, column, vector, n, true, true, why);
 		case GJ_COPY_SCALE:
 			copy_scales(writer, column, vector, n);

@@ -23,10 +23,10 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	GjWriter	writer;
 	bool		ok;
 
-	if (!gj_sideways_get(&state->link, plan, input, state->filters))
+	if (!gj_key_filters_get(&state->link, plan, input, state->filters))
 		return false;
-	if (gj_sideways_drops_all(plan, input, state->filters))
-		return gj_sideways_return(&state->link, plan, input, state->filters);
+	if (gj_key_filters_drops_all(plan, input, state->filters))
+		return gj_key_filters_return(&state->link, plan, input, state->filters);
 	gj_writer_init(&writer, &state->link, plan, input,
 				   shared ? plan->workers + 1 : 1, scratch);
 
@@ -51,7 +51,7 @@ feed_input(GjState *state, int input, MemoryContext scratch,
 	*rows += writer.total_rows;
 	*bytes += writer.total_bytes;
 	MemoryContextReset(scratch);
-	return ok && gj_sideways_return(&state->link, plan, input, state->filters);
+	return ok && gj_key_filters_return(&state->link, plan, input, state->filters);
 }
 
 bool
@@ -61,7 +61,7 @@ gj_feed(GjState *state)
 	uint64		rows = 0;
 	uint64		bytes = 0;
 	MemoryContext scratch = AllocSetContextCreate(state->run_context,
-												  "GpuJoin feed",
+												  "OffloadJoin feed",
 												  ALLOCSET_DEFAULT_SIZES);
 
 	state->link.conn.wait_us = 0;
@@ -73,7 +73,7 @@ gj_feed(GjState *state)
 			 gj_shared_elect(state->shared, input)) &&
 			!feed_input(state, input, scratch, &rows, &bytes))
 			return false;
-		if (!gj_sideways_fed(&state->link, state->plan, input))
+		if (!gj_key_filters_fed(&state->link, state->plan, input))
 			return false;
 	}
 	if (!gj_chain_finish(&state->link.extents, &state->link.chain,

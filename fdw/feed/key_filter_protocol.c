@@ -51,7 +51,7 @@ take(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *filters, bool *an
 }
 
 bool
-gj_sideways_get(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *filters)
+gj_key_filters_get(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *filters)
 {
 	bool		answered[GJ_MAX_FILTERS] = {0};
 	int			missing = 0;
@@ -82,7 +82,7 @@ gj_sideways_get(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *filter
 }
 
 bool
-gj_sideways_drops_all(const GjPlan *plan, int input, const GjKeyFilter *filters)
+gj_key_filters_drops_all(const GjPlan *plan, int input, const GjKeyFilter *filters)
 {
 	for (int i = 0; i < plan->nfilters; i++)
 		if (plan->filters[i].target.input == input && filters[i].extent.base != NULL &&
@@ -92,7 +92,7 @@ gj_sideways_drops_all(const GjPlan *plan, int input, const GjKeyFilter *filters)
 }
 
 bool
-gj_sideways_return(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *filters)
+gj_key_filters_return(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *filters)
 {
 	for (int i = 0; i < plan->nfilters; i++)
 	{
@@ -113,7 +113,7 @@ gj_sideways_return(GjLink *link, const GjPlan *plan, int input, GjKeyFilter *fil
 }
 
 bool
-gj_sideways_fed(GjLink *link, const GjPlan *plan, int input)
+gj_key_filters_fed(GjLink *link, const GjPlan *plan, int input)
 {
 	struct gj_input_fed body = {.input = input};
 

@@ -60,8 +60,8 @@ gj_copy_of(const GjColumn *column, int length)
 			return GJ_COPY_DATE_KEY;
 		case GJ_FORM_INTERVAL_KEY:
 			return GJ_COPY_INTERVAL_KEY;
-		case GJ_FORM_WIDENED:
-			return GJ_COPY_WIDENED;
+		case GJ_FORM_UNSCALED:
+			return GJ_COPY_UNSCALED;
 		case GJ_FORM_SCALE:
 			return GJ_COPY_SCALE;
 		case GJ_FORM_INTEGER:	/* made by the daemon, never fed */
@@ -110,8 +110,8 @@ gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan, int input,
 		c->packable = c->column->form == GJ_FORM_NAME_KEY ||
 			get_typstorage(c->column->type) != TYPSTORAGE_PLAIN;
 		c->copy = gj_copy_of(c->column, c->length);
-		if (c->copy == GJ_COPY_DECIMAL || c->copy == GJ_COPY_WIDENED)
-			gj_quick_numeric_init(&c->numeric, c->column->scale, c->copy == GJ_COPY_WIDENED);
+		if (c->copy == GJ_COPY_DECIMAL || c->copy == GJ_COPY_UNSCALED)
+			gj_quick_numeric_init(&c->numeric, c->column->scale, c->copy == GJ_COPY_UNSCALED);
 		if (c->column->encoding == GJ_ENC_VARLENA)
 		{
 			writer->nvarlena++;

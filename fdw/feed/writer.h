@@ -37,7 +37,7 @@ typedef enum GjCopy
 	GJ_COPY_FLOAT8_ORDER,
 	GJ_COPY_DATE_KEY,
 	GJ_COPY_INTERVAL_KEY,
-	GJ_COPY_WIDENED,
+	GJ_COPY_UNSCALED,
 	GJ_COPY_SCALE
 } GjCopy;
 
@@ -48,7 +48,7 @@ typedef struct GjColumnWriter
 	int			length;			/* GJ_COPY_BYTES: of the type */
 	bool		packable;		/* GJ_COPY_VARLENA: may have a 1-byte header */
 	uint32		inline_limit;	/* varlena: longer values are chained */
-	GjQuickNumeric numeric;		/* GJ_COPY_DECIMAL, GJ_COPY_WIDENED */
+	GjQuickNumeric numeric;		/* GJ_COPY_DECIMAL, GJ_COPY_UNSCALED */
 	double		width;			/* varlena: expected heap bytes per row */
 
 	/* in the current batch */

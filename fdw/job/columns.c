@@ -118,7 +118,7 @@ gj_describe_key(GjForm form, GjColumn *column)
 		case GJ_FORM_FLOAT_KEY:
 		case GJ_FORM_FLOAT_ORDER:
 		case GJ_FORM_DATE_KEY:
-		case GJ_FORM_WIDENED:
+		case GJ_FORM_UNSCALED:
 			describe_fixed(column, sizeof(int64));
 			return;
 		case GJ_FORM_SCALE:
@@ -147,7 +147,7 @@ gj_is_key_form(GjForm form)
 		case GJ_FORM_FLOAT_ORDER:
 		case GJ_FORM_DATE_KEY:
 		case GJ_FORM_INTERVAL_KEY:
-		case GJ_FORM_WIDENED:
+		case GJ_FORM_UNSCALED:
 		case GJ_FORM_SCALE:
 			return true;
 		case GJ_FORM_VALUE:
@@ -173,7 +173,7 @@ gj_column_weight(const GjColumn *column)
 	switch (column->form)
 	{
 		case GJ_FORM_DECIMAL:
-		case GJ_FORM_WIDENED:
+		case GJ_FORM_UNSCALED:
 			return 4;
 		case GJ_FORM_NUMERIC_KEY:
 		case GJ_FORM_BPCHAR_KEY:

@@ -230,7 +230,7 @@ static int
 get(Source *source)
 {
 	if (source->next >= list_length(source->numbers))
-		elog(ERROR, "plan data of a GpuJoin are too short");
+		elog(ERROR, "plan data of an OffloadJoin are too short");
 	return list_nth_int(source->numbers, source->next++);
 }
 
@@ -238,7 +238,7 @@ static void *
 get_node(Source *source)
 {
 	if (source->next_node >= list_length(source->nodes))
-		elog(ERROR, "plan data of a GpuJoin lack a node");
+		elog(ERROR, "plan data of an OffloadJoin lack a node");
 	return list_nth(source->nodes, source->next_node++);
 }
 
@@ -263,7 +263,7 @@ get_length(Source *source)
 	int			length = get(source);
 
 	if (length < 0 || length > list_length(source->numbers) - source->next)
-		elog(ERROR, "plan data of a GpuJoin contain an invalid length");
+		elog(ERROR, "plan data of an OffloadJoin contain an invalid length");
 	return length;
 }
 
@@ -400,14 +400,14 @@ read_parameter_exprs(GjPlan *plan, const List *children)
 	ListCell   *lc;
 
 	if (list_length(children) != plan->ninputs + plan->has_native + (plan->nparameters > 0))
-		elog(ERROR, "GpuJoin has %d children for %d inputs", list_length(children), plan->ninputs);
+		elog(ERROR, "OffloadJoin has %d children for %d inputs", list_length(children), plan->ninputs);
 	if (plan->nparameters == 0)
 		return;
 	foreach(lc, ((const Plan *) llast(children))->targetlist)
 		plan->parameter_exprs = lappend(plan->parameter_exprs,
 										lfirst_node(TargetEntry, lc)->expr);
 	if (list_length(plan->parameter_exprs) != plan->nparameters)
-		elog(ERROR, "plan data of a GpuJoin lack a parameter");
+		elog(ERROR, "plan data of an OffloadJoin lack a parameter");
 }
 
 GjPlan *
@@ -417,7 +417,7 @@ gj_plan_read(CustomScan *scan)
 	GjPlan	   *plan = palloc0(sizeof(GjPlan));
 
 	if (list_length(scan->custom_private) != 2)
-		elog(ERROR, "plan data of a GpuJoin are %d lists", list_length(scan->custom_private));
+		elog(ERROR, "plan data of an OffloadJoin are %d lists", list_length(scan->custom_private));
 	source.numbers = linitial(scan->custom_private);
 	source.nodes = lsecond(scan->custom_private);
 	plan->parallel = get(&source);
@@ -461,6 +461,6 @@ gj_plan_read(CustomScan *scan)
 		plan->aggregate = get_aggregate(&source);
 	if (source.next != list_length(source.numbers) ||
 		source.next_node != list_length(source.nodes))
-		elog(ERROR, "plan data of a GpuJoin are too long");
+		elog(ERROR, "plan data of an OffloadJoin are too long");
 	return plan;
 }

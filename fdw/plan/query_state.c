@@ -25,7 +25,7 @@ survey_tables(PlannerInfo *root, GjQuery *query)
 
 		if (rel == NULL)
 			continue;
-		query->rows += Max(gj_rows_read(root, rel), rel->rows * gj_rel_surplus(root, rel));
+		query->rows += Max(gj_rows_read(root, rel), rel->rows * gj_rel_growth(root, rel));
 		query->shares |= rel->partial_pathlist != NIL;
 	}
 }
@@ -51,7 +51,7 @@ has_no_rechecks(PlannerInfo *root)
 GjQuery *
 gj_query(PlannerInfo *root)
 {
-	GjBase	   *base = NULL;
+	GjBaserel  *base = NULL;
 	GjQuery    *query;
 	int			relid = -1;
 

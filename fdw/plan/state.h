@@ -1,8 +1,8 @@
 /*
  * plan/state.h - planning state kept between calls of the join hook.
  *
- * Every base relation remembers how it would be fed (GjBase), and every
- * joinrel the best job tree found for it (GjStash), see plan/relation_state.h.  A
+ * Every base relation remembers how it would be fed (GjBaserel), and every
+ * joinrel the best job tree found for it (GjJoinrel), see plan/relation_state.h.  A
  * joinrel's tree is kept even if add_path prunes its path, so that higher
  * joinrels can include it in a larger job. The tree's cost excludes the return
  * of its rows.
@@ -47,13 +47,13 @@ typedef struct GjChosenFilter
 } GjChosenFilter;
 
 /* The filters of a job tree.  Inputs are in the order of its leaves. */
-typedef struct GjSideways
+typedef struct GjKeyFilters
 {
 	List	   *filters;		/* of GjChosenFilter */
 	int		   *order;			/* in which the inputs are chosen to be fed */
 	double	   *passing;		/* fraction of an input's rows, by all filters */
 	Cost		saved;			/* part of the tree's feed_cost */
-} GjSideways;
+} GjKeyFilters;
 
 /* The size of a tree's document (plan/expr/limits.c). */
 typedef struct GjTreeSize
@@ -67,12 +67,12 @@ typedef struct GjTreeSize
  * A job tree.  A leaf is an input; every other node is a join.  A semi or anti
  * join hides the columns of its right side.
  */
-typedef struct GjCandidate
+typedef struct GjTree
 {
 	GjSource   *source;			/* leaf, else NULL */
 	JoinType	kind;			/* join: inner, left, full, semi or anti */
-	struct GjCandidate *left;	/* join, else NULL */
-	struct GjCandidate *right;
+	struct GjTree *left;		/* join, else NULL */
+	struct GjTree *right;
 	Relids		relids;			/* of the relation that the tree delivers */
 	Relids		hidden;			/* those of them that are hidden */
 	List	   *keys;			/* of GjKey */
@@ -83,28 +83,28 @@ typedef struct GjCandidate
 	GjTreeSize	whole_size;		/* with them */
 	bool		ships_deferred; /* those of the whole tree */
 	bool		block_only;		/* the daemon must evaluate conditions that a
-								 * GpuJoin cannot have: that may be errors, or
+								 * OffloadJoin cannot have: that may be errors, or
 								 * that are deferred */
 	double		input_rows;		/* sum over all inputs */
 	double		rows;			/* of the daemon's result: with the rows that
 								 * deferred conditions will drop */
 	double		build_ns;		/* per row, as the build side of a join */
 	double		probe_ns;		/* then per row of the other side */
-	double		surplus;		/* rows / core's estimate of the result, >= 1:
+	double		growth;		/* rows / core's estimate of the result, >= 1:
 								 * deferred conditions are applied later */
-	double		key_surplus;	/* part of surplus: plan/cost/rows.c */
+	double		key_growth;	/* part of growth: plan/cost/rows.c */
 	double		bytes;			/* expected, of all inputs */
 	Cost		scan_cost;		/* of all sources; part of feed_cost */
 	Cost		feed_cost;
 	Cost		join_cost;
-	GjSideways *sideways;		/* NULL: not chosen */
+	GjKeyFilters *key_filters;	/* NULL: not chosen */
 	int			disabled;		/* of all sources */
 	int			workers;		/* GJ_PARALLEL: largest of the partial inputs */
 	int			ninputs;
 	int			ncolumns;
 	int			ndeferred;		/* of the whole tree */
 	bool		secured;		/* some input has security quals */
-} GjCandidate;
+} GjTree;
 
 /* A query level, attached to its first base relation. */
 typedef struct GjQuery
@@ -122,7 +122,7 @@ typedef struct GjQuery
 typedef struct GjTime
 {
 	double		ns;				/* of each of its processes */
-	double		surplus;		/* rows / core's estimate of them, >= 1 */
+	double		growth;		/* rows / core's estimate of them, >= 1 */
 
 	/*
 	 * Our own paths at or below it deduct these from the plan that has their
@@ -147,7 +147,7 @@ typedef struct GjOrder GjOrder;	/* plan/cost/rows_range.c */
 typedef struct GjScan GjScan;	/* plan/block/single_table.c */
 
 /* A base relation. */
-typedef struct GjBase
+typedef struct GjBaserel
 {
 	GjQuery    *query;			/* of the first base relation, else NULL */
 	GjScan	   *scan;			/* of the only table of a block, else NULL */
@@ -167,15 +167,15 @@ typedef struct GjBase
 	Bitmapset  *in_order;
 	GjOrder    *order;		/* plan/cost/rows_range.c; NULL: unknown */
 	struct GjValues *values;	/* plan/cost/distinct.c, of examined columns */
-	struct GjWidened *widened;	/* plan/expr/unscaled_numeric.c, of examined columns */
-	double		surplus;		/* of a subquery's rows; 0: unknown */
+	struct GjUnscaled *unscaled; /* plan/expr/unscaled_numeric.c, of examined columns */
+	double		growth;		/* of a subquery's rows; 0: unknown */
 	GjKnownTime times[GJ_VARIANTS];
 	GjSource	sources[GJ_VARIANTS];
-	GjCandidate leaves[GJ_VARIANTS];
-} GjBase;
+	GjTree		leaves[GJ_VARIANTS];
+} GjBaserel;
 
 /* A joinrel. */
-typedef struct GjStash
+typedef struct GjJoinrel
 {
 	GjQuery    *query;
 	RelOptInfo *first_outer;	/* the pair seen in one order so far */
@@ -183,29 +183,29 @@ typedef struct GjStash
 	GjReject	reject;
 	GjPrice		prices[GJ_VARIANTS];	/* with the result's return; cost < 0: none */
 	double		return_weight;	/* of the joinrel's columns; < 0: unknown */
-	GjCandidate *candidates[GJ_VARIANTS];
-	Path	   *native[GJ_VARIANTS];	/* cheapest seen, without GpuJoins */
+	GjTree	   *trees[GJ_VARIANTS];
+	Path	   *native[GJ_VARIANTS];	/* cheapest seen, without OffloadJoins */
 	GjTime		native_times[GJ_VARIANTS];	/* of the paths that native are copies of */
 	GjKnownTime times[GJ_VARIANTS];
-} GjStash;
+} GjJoinrel;
 
 /* NULL if there is none. */
-static inline GjStash *
-gj_joinrel_stash(const RelOptInfo *joinrel)
+static inline GjJoinrel *
+gj_joinrel_state(const RelOptInfo *joinrel)
 {
 	return joinrel->reloptkind == RELOPT_JOINREL ? gj_find_state(joinrel) : NULL;
 }
 
 /*
- * Returns the joinrel's stash and creates it if necessary.  NULL as for
+ * Returns the joinrel's state and creates it if necessary.  NULL as for
  * gj_get_state().
  */
-extern GjStash *gj_make_stash(RelOptInfo *joinrel, GjQuery *query);
+extern GjJoinrel *gj_make_joinrel_state(RelOptInfo *joinrel, GjQuery *query);
 
 /*
  * The same for a base relation, which is decided on first use (plan/input/table.c).
  */
-extern GjBase *gj_base(PlannerInfo *root, RelOptInfo *rel);
+extern GjBaserel *gj_base(PlannerInfo *root, RelOptInfo *rel);
 
 /* Returns the query level.  Cheap after the first call (plan/query_state.c). */
 extern GjQuery *gj_query(PlannerInfo *root);
@@ -220,10 +220,10 @@ extern const struct gj_status *gj_query_daemon(GjQuery *query);
  * Returns what is known about a base relation, perhaps nothing yet.  NULL if it
  * is none, or as for gj_get_state().
  */
-static inline GjBase *
+static inline GjBaserel *
 gj_base_slot(RelOptInfo *rel)
 {
-	return rel->reloptkind == RELOPT_BASEREL ? gj_get_state(rel, sizeof(GjBase)) : NULL;
+	return rel->reloptkind == RELOPT_BASEREL ? gj_get_state(rel, sizeof(GjBaserel)) : NULL;
 }
 
 /* A join of two trees that is considered, and the trees. */
@@ -232,8 +232,8 @@ typedef struct GjJoining
 	PlannerInfo *root;
 	RelOptInfo *joinrel;
 	JoinType	kind;
-	GjCandidate *left;
-	GjCandidate *right;
+	GjTree	   *left;
+	GjTree	   *right;
 } GjJoining;
 
 /*
@@ -247,22 +247,22 @@ extern Cost gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 						 const struct gj_status *status, double *rows);
 
 /* The join of two trees. */
-extern GjCandidate *gj_combine(const GjJoining *joining, const GjClauses *clauses,
+extern GjTree *gj_combine(const GjJoining *joining, const GjClauses *clauses,
 							   bool block_only, Cost join_cost, double rows);
 
 /* The paths of the tree's inputs, then the native path unless it is NULL. */
-extern List *gj_input_paths(const GjCandidate *tree, Path *native);
+extern List *gj_input_paths(const GjTree *tree, Path *native);
 
 /* Deferred conditions of all joins of the tree, in a safe order. */
-extern List *gj_deferred(const GjCandidate *tree);
+extern List *gj_deferred(const GjTree *tree);
 
 /*
  * Returns a column of the tree's rows that is equal to var by operators of
  * this kind, or NULL.  It is var itself unless a join of the tree hides it.
  */
-extern Var *gj_equal_column(const GjCandidate *tree, Var *var, GjKeyKind kind);
+extern Var *gj_equal_column(const GjTree *tree, Var *var, GjKeyKind kind);
 
 /* The same for a column whose values have the same bytes as those of var. */
-extern Var *gj_same_column(const GjCandidate *tree, Var *var);
+extern Var *gj_same_column(const GjTree *tree, Var *var);
 
 #endif							/* PLAN_STATE_H */

@@ -113,10 +113,10 @@ func (g *Generator) Settings() []string {
 	s := []string{
 		fmt.Sprintf("max_parallel_workers_per_gather = %d", g.IntN(5)),
 		"parallel_leader_participation = " + one(g, "on", "on", "off"),
-		"gpujoin.blocks = on",
+		"gpujoin.enable_aggregates = on",
 	}
 	if g.IntN(12) == 0 {
-		s[2] = "gpujoin.blocks = off"
+		s[2] = "gpujoin.enable_aggregates = off"
 	}
 	if g.IntN(4) > 0 {
 		s = append(s, "gpujoin.float_aggregates = on")

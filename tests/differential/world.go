@@ -39,7 +39,7 @@ const sessionSettings = "enable_nestloop = off"
 // native and forced are settings of the two runs of a query.
 var (
 	native = []string{"gpujoin.enabled = off", "max_parallel_workers_per_gather = 0"}
-	forced = []string{"gpujoin.enabled = on", "gpujoin.force = on", "gpujoin.min_rows = 0"}
+	forced = []string{"gpujoin.enabled = on", "gpujoin.debug_force = on", "gpujoin.min_rows = 0"}
 )
 
 // logged makes auto_explain send the executed plan as a notice. It sends none

@@ -28,8 +28,8 @@ func TestNumericBounds(t *testing.T) {
 		"1e18", "1e19", "1e22", "12.5", "12.505", "-12.505", "1e-18", "-1e-18", "1e-19", "-1e-19",
 	}
 	exec(t, s, forced)
-	if plan := explain(t, s, "", "select p.a from prices p join small s using (k) where p.a > -1e131071::numeric"); len(plan.GpuJoins()) != 1 || !plan.GpuJoins()[0].FedBy("page") {
-		t.Fatalf("not fed by pages: %v", plan.GpuJoins())
+	if plan := explain(t, s, "", "select p.a from prices p join small s using (k) where p.a > -1e131071::numeric"); len(plan.OffloadJoins()) != 1 || !plan.OffloadJoins()[0].FedBy("page") {
+		t.Fatalf("not fed by pages: %v", plan.OffloadJoins())
 	}
 	for _, column := range []string{"a", "b", "c"} {
 		for _, op := range []string{"<", "<=", "=", ">=", ">", "<>"} {
@@ -57,8 +57,8 @@ func TestNumericBoundsMemory(t *testing.T) {
 	const sql = `
 		select x.n, used(x.n) from generate_series(0.07, 30, 0.1) g,
 			lateral (select count(*) as n from prices p join small s using (k) where p.a > g) x`
-	if plan := explain(t, s, "", sql); len(plan.GpuJoins()) != 1 || !plan.GpuJoins()[0].FedBy("page") {
-		t.Fatalf("not fed by pages: %v", plan.GpuJoins())
+	if plan := explain(t, s, "", sql); len(plan.OffloadJoins()) != 1 || !plan.OffloadJoins()[0].FedBy("page") {
+		t.Fatalf("not fed by pages: %v", plan.OffloadJoins())
 	}
 	rows := query(t, s, sql).Rows
 	// The native plan is tried after about a hundred scans, and allocates then.

@@ -234,7 +234,7 @@ func TestCostFollowsNativeCost(t *testing.T) {
 // each reference to a unique key, and fewer if no index promises that.
 func TestRowsOfJoinsByTwoColumns(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, "set gpujoin.force = on", "set max_parallel_workers_per_gather = 0")
+	s := w.session(t, "set gpujoin.debug_force = on", "set max_parallel_workers_per_gather = 0")
 	exec(t, s, `create table referred as select g as a, g * 7 as b, g as v from generate_series(1, 10000) g;
 		create table referring as select a, b, v from referred;
 		analyze referred, referring`)
@@ -330,7 +330,7 @@ func TestLargerJobIsSlower(t *testing.T) {
 	}{{"0.001", 1}, {"0.0001", 2}} {
 		exec(t, s, "set gpujoin.page_row_cost = "+c.row)
 		plan := explain(t, s, "", sql)
-		jobs := plan.GpuJoins()
+		jobs := plan.OffloadJoins()
 		if len(jobs) != 1 || len(jobs[0].Joins()) != c.want {
 			t.Errorf("feeding a row costs %s: not one job of %d joins:\n%s", c.row, c.want,
 				strings.Join(query(t, s, "explain "+sql).Rows, "\n"))

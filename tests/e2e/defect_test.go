@@ -23,17 +23,17 @@ func TestPlanWithDefect(t *testing.T) {
 	const parallel = "set max_parallel_workers_per_gather = 2; set parallel_setup_cost = 0; set parallel_tuple_cost = 0; " +
 		"set min_parallel_table_scan_size = 0; set plan_cache_mode = force_generic_plan"
 	for _, c := range []struct{ settings, sql, node string }{
-		{"", "select f.id, d.v from fact f join dim d using (k)", "GpuJoin"},
-		{"", "select f.id, d.v from fact f left join dim d on f.k = d.k and f.g < d.v where f.id + coalesce(d.v, 0) > 30000", "GpuJoin"},
-		{"", "select f.g, count(*), sum(d.v) from fact f join dim d using (k) group by f.g having count(*) > 5", "GpuBlock"},
-		{"", "select f.g, d.v % 3, count(*) from fact f join dim d using (k) group by grouping sets ((f.g), (d.v % 3), ())", "GpuBlock"},
-		{"", "select g, g, count(*) from fact where k > 10 group by g", "GpuBlock"},
-		{"", "select t.g, (select sum(d.v) from fact f join dim d using (k) where f.id < 100 * t.g) from tiny t", "GpuJoin"},
-		{parallel, "select f.id, d.v from fact f join dim d using (k)", "GpuJoin"},
-		{parallel, "select f.g, count(*) from fact f join dim d using (k) group by f.g", "GpuBlock"},
-		{parallel, "execute above(100)", "GpuBlock"},
+		{"", "select f.id, d.v from fact f join dim d using (k)", "OffloadJoin"},
+		{"", "select f.id, d.v from fact f left join dim d on f.k = d.k and f.g < d.v where f.id + coalesce(d.v, 0) > 30000", "OffloadJoin"},
+		{"", "select f.g, count(*), sum(d.v) from fact f join dim d using (k) group by f.g having count(*) > 5", "OffloadBlock"},
+		{"", "select f.g, d.v % 3, count(*) from fact f join dim d using (k) group by grouping sets ((f.g), (d.v % 3), ())", "OffloadBlock"},
+		{"", "select g, g, count(*) from fact where k > 10 group by g", "OffloadBlock"},
+		{"", "select t.g, (select sum(d.v) from fact f join dim d using (k) where f.id < 100 * t.g) from tiny t", "OffloadJoin"},
+		{parallel, "select f.id, d.v from fact f join dim d using (k)", "OffloadJoin"},
+		{parallel, "select f.g, count(*) from fact f join dim d using (k) group by f.g", "OffloadBlock"},
+		{parallel, "execute above(100)", "OffloadBlock"},
 	} {
-		exec(t, in, "reset all; set gpujoin.blocks = on;"+native+c.settings)
+		exec(t, in, "reset all; set gpujoin.enable_aggregates = on;"+native+c.settings)
 		want := query(t, in, c.sql)
 		exec(t, in, forced+"discard plans")
 		if asserts {

@@ -17,7 +17,7 @@ func TestExplainNamesAreUnique(t *testing.T) {
 	} {
 		for _, workers := range []int{0, 2} {
 			t.Run(fmt.Sprintf("%s, %d workers", name, workers), func(t *testing.T) {
-				s := w.session(t, forced, "set gpujoin.blocks = on", fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+				s := w.session(t, forced, "set gpujoin.enable_aggregates = on", fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
 				rows := query(t, s, "explain (analyze, verbose, buffers, format json) "+sql).Rows
 				text := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(strings.Join(rows, "\n"))
 				if !strings.Contains(text, `"Participants"`) {

@@ -20,9 +20,9 @@ func TestExplainPhases(t *testing.T) {
 	for _, workers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
 			s := w.session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
-			nodes := explain(t, s, "analyze", twoJoins).GpuJoins()
+			nodes := explain(t, s, "analyze", twoJoins).OffloadJoins()
 			if len(nodes) != 1 || len(nodes[0].Joins()) != 2 {
-				t.Fatalf("not one GpuJoin of two joins: %v", nodes)
+				t.Fatalf("not one OffloadJoin of two joins: %v", nodes)
 			}
 			for i, join := range nodes[0].Joins() {
 				checkPhases(t, join, i == 1)
@@ -95,19 +95,19 @@ func TestExplainAsksNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := query(t, s, statement).Rows
-	if !slices.Equal(got, want) || !strings.Contains(strings.Join(got, "\n"), "GpuJoin") {
+	if !slices.Equal(got, want) || !strings.Contains(strings.Join(got, "\n"), "OffloadJoin") {
 		t.Errorf("%q\n%q", want, got)
 	}
 }
 
-// EXPLAIN ANALYZE shows the purpose of each plan below a GpuJoin: all but the
+// EXPLAIN ANALYZE shows the purpose of each plan below an OffloadJoin: all but the
 // last feed inputs, and the last is the native plan. Without ANALYZE there is
 // no native plan, but the inputs are named.
 func TestExplainChildren(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
 		s := w.session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
-		node := explain(t, s, "analyze", twoJoins).GpuJoins()[0]
+		node := explain(t, s, "analyze", twoJoins).OffloadJoins()[0]
 		var want []any
 		for _, i := range node.Inputs() {
 			want = append(want, "feed of "+i.Text("Alias"))
@@ -125,7 +125,7 @@ func TestExplainChildren(t *testing.T) {
 		if loops := node.Children()[3].Number("Actual Loops"); loops != 0 {
 			t.Errorf("the native plan ran: %v", node.Children()[3])
 		}
-		if plain := explain(t, s, "", twoJoins).GpuJoins()[0]; plain["Children"] != nil || len(plain.Children()) != 3 {
+		if plain := explain(t, s, "", twoJoins).OffloadJoins()[0]; plain["Children"] != nil || len(plain.Children()) != 3 {
 			t.Errorf("without ANALYZE: %v", plain)
 		}
 		for format, item := range map[string]string{

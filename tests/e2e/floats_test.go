@@ -23,7 +23,7 @@ func TestFloatAggregates(t *testing.T) {
 			exec(t, s, native)
 			exec(t, s, fmt.Sprintf(`drop table if exists expected; create temp table expected as
 				select %s as k, %s, sum(abs(y)) as my, sum(abs(z)) as mz, count(*) as n from measured group by 1; analyze expected`, key, values))
-			exec(t, s, forced+"set gpujoin.blocks = on; set gpujoin.float_aggregates = on")
+			exec(t, s, forced+"set gpujoin.enable_aggregates = on; set gpujoin.float_aggregates = on")
 			sums := fmt.Sprintf("select %s as k, %s from measured group by 1", key, values)
 			if n := len(explain(t, s, "analyze, timing off", sums).Jobs()); n != 1 {
 				t.Fatalf("%d jobs instead of 1", n)
@@ -56,7 +56,7 @@ func TestFloatAggregates(t *testing.T) {
 // A generic plan that adds floats in the daemon is not used once the setting is off.
 func TestCachedPlanFollowsFloatAggregates(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced, "set gpujoin.blocks = on", "set plan_cache_mode = force_generic_plan", "set gpujoin.float_aggregates = on",
+	s := w.session(t, forced, "set gpujoin.enable_aggregates = on", "set plan_cache_mode = force_generic_plan", "set gpujoin.float_aggregates = on",
 		"prepare added as select g, sum(id::float8) from fact group by g")
 	for _, c := range []struct {
 		set  string

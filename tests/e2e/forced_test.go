@@ -21,7 +21,7 @@ func TestForcedJobForEachRow(t *testing.T) {
 	if d := harness.SameRows(want, query(t, s, sql)); d != "" {
 		t.Error(d)
 	}
-	jobs := explain(t, s, "analyze", sql).GpuJoins()
+	jobs := explain(t, s, "analyze", sql).OffloadJoins()
 	if len(jobs) != 1 || jobs[0].Text("Fallback") != "the native plan takes less time for repeated scans" {
 		t.Errorf("the last scan was a job: %v", jobs)
 	}

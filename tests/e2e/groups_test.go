@@ -15,7 +15,7 @@ func TestLeaderReturnsGroups(t *testing.T) {
 	want := query(t, native, sql)
 	for _, leader := range []string{"on", "off"} {
 		t.Run("participation "+leader, func(t *testing.T) {
-			s := w.session(t, forced, "set gpujoin.blocks = on; set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
+			s := w.session(t, forced, "set gpujoin.enable_aggregates = on; set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
 			blocks := explain(t, s, "analyze", sql).Jobs()
 			if len(blocks) != 1 {
 				t.Fatalf("%d blocks: %v", len(blocks), blocks)

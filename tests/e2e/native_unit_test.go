@@ -17,7 +17,7 @@ import (
 func shownCost(t *testing.T, s *harness.Session, sql string) float64 {
 	t.Helper()
 	plan := strings.Join(query(t, s, "explain "+sql).Rows, "\n")
-	m := regexp.MustCompile(`Custom Scan \(GpuJoin\)  \(cost=([\d.]+)\.\.`).FindAllStringSubmatch(plan, -1)
+	m := regexp.MustCompile(`Custom Scan \(OffloadJoin\)  \(cost=([\d.]+)\.\.`).FindAllStringSubmatch(plan, -1)
 	if len(m) != 1 {
 		t.Fatalf("%d jobs, not 1:\n%s", len(m), plan)
 	}
@@ -85,7 +85,7 @@ func TestSerialJobAndNativePlanOfSeveralProcesses(t *testing.T) {
 		{0, 23000, 1}, // only the slower one is possible
 	} {
 		exec(t, s, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set gpujoin.startup_cost = %d", c.workers, c.startup))
-		if jobs := explain(t, s, "", sql).GpuJoins(); len(jobs) != c.jobs {
+		if jobs := explain(t, s, "", sql).OffloadJoins(); len(jobs) != c.jobs {
 			t.Errorf("with %d workers and a startup cost of %d %d jobs, not %d:\n%s", c.workers, c.startup, len(jobs), c.jobs,
 				strings.Join(query(t, s, "explain "+sql).Rows, "\n"))
 		}
@@ -96,7 +96,7 @@ func TestSerialJobAndNativePlanOfSeveralProcesses(t *testing.T) {
 // comparison or a row to cost.
 func TestTimeOfGroupingSets(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set gpujoin.blocks = on")...)
+	s := w.session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set gpujoin.enable_aggregates = on")...)
 	exec(t, s, `create table grouped as select g % 7 as a, g % 11 as b, g % 13 as c, g as v from generate_series(1, 50000) g;
 		analyze grouped`)
 	time := func(sets string) float64 {

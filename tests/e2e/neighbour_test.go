@@ -38,7 +38,7 @@ func compileLibrary(t *testing.T, w *world, source string, flags ...string) stri
 func neighbours(t *testing.T) *world {
 	pair, err := env.StartPair(sqltest.Settings(harness.Settings{
 		"shared_preload_libraries": "'pg_stat_statements'", "pg_stat_statements.track": "all",
-		"session_preload_libraries": "''", "gpujoin.blocks": "on",
+		"session_preload_libraries": "''", "gpujoin.enable_aggregates": "on",
 	}), daemonOptions)
 	if err != nil {
 		t.Fatal(err)
@@ -171,12 +171,12 @@ func TestNeighboursRows(t *testing.T) {
 func TestNeighbourTakesName(t *testing.T) {
 	w := neighbours(t)
 	s := w.session(t)
-	library := compileLibrary(t, w, "testdata/neighbour.c", "-DTAKES_NAME")
+	library := compileLibrary(t, w, "testdata/neighbour.c", `-DTAKES_NAME="OffloadJoin"`)
 	w.database(t, s, "before", library, "gpujoin")
 	w.database(t, s, "after", "gpujoin", library)
 	in := sqltest.SessionIn(t, w.c, "before")
 	const want = "WARNING: gpujoin is off in this session\n" +
-		"DETAIL: Another library has registered a custom scan \"GpuJoin\"."
+		"DETAIL: Another library has registered a custom scan \"OffloadJoin\"."
 	if notices := in.Notices(); len(notices) != 1 || notices[0] != want {
 		t.Errorf("notices: %q", notices)
 	}
@@ -191,5 +191,29 @@ func TestNeighbourTakesName(t *testing.T) {
 	_, err := w.c.ConnectAs(t.Context(), "postgres", "after")
 	if harness.SQLState(err) != "42710" {
 		t.Errorf("loaded after gpujoin: %v", err)
+	}
+}
+
+// gpujoin shares a session with a library whose custom scan is called GpuJoin, in
+// either order: PG-Strom has one.
+func TestNeighbourGpuJoin(t *testing.T) {
+	w := neighbours(t)
+	s := w.session(t)
+	library := compileLibrary(t, w, "testdata/neighbour.c", `-DTAKES_NAME="GpuJoin"`)
+	w.database(t, s, "before", library, "gpujoin")
+	w.database(t, s, "after", "gpujoin", library)
+	for _, database := range []string{"before", "after"} {
+		in := sqltest.SessionIn(t, w.c, database)
+		if notices := in.Notices(); len(notices) != 0 {
+			t.Errorf("%s: notices: %q", database, notices)
+		}
+		exec(t, in, forced)
+		const sql = "select count(*) from fact join dim using (k)"
+		if rows := query(t, in, sql).Rows; len(rows) != 1 || rows[0] != "60000" {
+			t.Errorf("%s: rows: %q", database, rows)
+		}
+		if jobs := len(explain(t, in, "", sql).Jobs()); jobs != 1 {
+			t.Errorf("%s: %d jobs", database, jobs)
+		}
 	}
 }

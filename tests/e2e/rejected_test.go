@@ -13,7 +13,7 @@ import (
 // native plans, as EXPLAIN shows it, and the jobs' costs.
 func TestRejectedCost(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, "set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 1e6", "set gpujoin.explain_rejected = on", "set gpujoin.blocks = on")
+	s := w.session(t, "set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 1e6", "set gpujoin.explain_rejected = on", "set gpujoin.enable_aggregates = on")
 	for _, workers := range []int{0, 2} {
 		exec(t, s, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set parallel_setup_cost = 0; set parallel_tuple_cost = 0; set min_parallel_table_scan_size = 0", workers))
 		s.Notices()
@@ -73,16 +73,16 @@ func TestEveryRejectionIsSaid(t *testing.T) {
 		{"set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 0", "set max_parallel_workers_per_gather = 0"},
 		{"set gpujoin.min_rows = 0", "set min_parallel_table_scan_size = 0", "set parallel_setup_cost = 0"},
 		{"set gpujoin.min_rows = 0", "set gpujoin.verify = on"},
-		{"set gpujoin.force = on"},
-		{"set gpujoin.force = on", "set gpujoin.socket = '/nonexistent'"},
+		{"set gpujoin.debug_force = on"},
+		{"set gpujoin.debug_force = on", "set gpujoin.socket = '/nonexistent'"},
 		{"set geqo_threshold = 2", "set gpujoin.min_rows = 0"},
 	}
 	for _, set := range settings {
-		s := w.session(t, append(slices.Clone(set), "set gpujoin.explain_rejected = on", "set gpujoin.blocks = on")...)
+		s := w.session(t, append(slices.Clone(set), "set gpujoin.explain_rejected = on", "set gpujoin.enable_aggregates = on")...)
 		for _, q := range queries {
 			s.Notices()
 			plan := strings.Join(query(t, s, "explain "+q.text).Rows, "\n")
-			want := len(join.FindAllString(plan, -1)) + q.aggregations - strings.Count(plan, "Custom Scan (GpuBlock)")
+			want := len(join.FindAllString(plan, -1)) + q.aggregations - strings.Count(plan, "Custom Scan (OffloadBlock)")
 			got := 0
 			notices := s.Notices()
 			reasons := map[string]bool{}

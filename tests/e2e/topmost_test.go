@@ -28,7 +28,7 @@ func TestTopmostJoinIsOfferedLast(t *testing.T) {
 	// A limit of 1 leaves only the first pair.
 	for _, c := range []struct{ limit, jobs int }{{1, 1}, {8, 0}} {
 		exec(t, s, fmt.Sprintf("set join_collapse_limit = %d", c.limit))
-		if jobs := explain(t, s, "", sql).GpuJoins(); len(jobs) != c.jobs {
+		if jobs := explain(t, s, "", sql).OffloadJoins(); len(jobs) != c.jobs {
 			t.Errorf("with join_collapse_limit = %d %d jobs, not %d:\n%s", c.limit, len(jobs), c.jobs,
 				strings.Join(query(t, s, "explain "+sql).Rows, "\n"))
 		}
@@ -66,13 +66,13 @@ func TestReplacedSearchHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	library := compileLibrary(t, w, source)
-	s := w.session(t, "set gpujoin.force = on", "load '"+library+"'")
+	s := w.session(t, "set gpujoin.debug_force = on", "load '"+library+"'")
 	const sql = "select count(*), sum(f.id) from fact f join dim d using (k)"
 	for _, blocks := range []string{"off", "on"} {
-		exec(t, s, "set gpujoin.blocks = "+blocks)
+		exec(t, s, "set gpujoin.enable_aggregates = "+blocks)
 		plan := explain(t, s, "", sql)
 		if jobs := len(plan.Jobs()); jobs != 1 {
-			t.Errorf("with gpujoin.blocks = %s %d jobs, not 1", blocks, jobs)
+			t.Errorf("with gpujoin.enable_aggregates = %s %d jobs, not 1", blocks, jobs)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (w *world) unharmed(t *testing.T, s *harness.Session) {
 	exec(t, other, forced)
 	plan := explain(t, other, "analyze, timing off", "select sum(f.id), sum(d.v) from fact f join dim d on f.k = d.k")
 	if plan.OffloadedJoins() != 1 {
-		t.Errorf("the next query was not offloaded: %v", plan.GpuJoins())
+		t.Errorf("the next query was not offloaded: %v", plan.OffloadJoins())
 	}
 	sameAsNative(t, other, "select sum(f.id), sum(d.v) from fact f join dim d on f.k = d.k")
 }

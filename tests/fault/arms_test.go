@@ -57,9 +57,9 @@ func TestArmsUnderASmallBudget(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			joins := plan.GpuJoins()
+			joins := plan.OffloadJoins()
 			if len(joins) != c.arms {
-				t.Fatalf("%d of %d joins are GpuJoins", len(joins), c.arms)
+				t.Fatalf("%d of %d joins are OffloadJoins", len(joins), c.arms)
 			}
 			if reasons := fellBack(joins); len(reasons) > 0 {
 				t.Errorf("%d of %d joins fell back: %s", len(reasons), c.arms, reasons[0])

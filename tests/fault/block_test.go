@@ -12,7 +12,7 @@ import (
 // wrong if the rows of one participant were missing or were counted twice.
 const theBlock = "select f.g, count(*), sum(f.id), stddev(f.k) from fact f join dim d on f.k = d.k group by f.g having sum(f.id) > (select min(k) from tiny t join dim d on t.g = d.k)"
 
-const blocks = "set gpujoin.blocks = on; set gpujoin.explain_rejected = off"
+const blocks = "set gpujoin.enable_aggregates = on; set gpujoin.explain_rejected = off"
 
 // A participant of a parallel block is cut off after it has fed a part of its
 // share, all of it, or before the job runs; or the daemon is killed then. A group
@@ -58,7 +58,7 @@ func TestBlockLosesAParticipant(t *testing.T) {
 func parallelBlock(t *testing.T, s *harness.Session, sql string) {
 	t.Helper()
 	plan := strings.Join(query(t, s, "explain (costs off) "+sql).Rows, "\n")
-	if !strings.HasPrefix(plan, "Custom Scan (GpuBlock)") || !strings.Contains(plan, "Parallel Custom Scan (GpuFeed)") {
+	if !strings.HasPrefix(plan, "Custom Scan (OffloadBlock)") || !strings.Contains(plan, "Parallel Custom Scan (OffloadFeed)") {
 		t.Fatalf("no parallel block:\n%s", plan)
 	}
 }

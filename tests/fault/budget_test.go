@@ -199,8 +199,8 @@ func TestIdleCursorsHoldTheBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
-			t.Errorf("queue timeout %s: no GpuJoin that fell back: %v", timeout, joins)
+		if joins := plan.OffloadJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
+			t.Errorf("queue timeout %s: no OffloadJoin that fell back: %v", timeout, joins)
 		}
 		r.right(t, theJoin, <-ask(s, theJoin))
 	}
@@ -288,8 +288,8 @@ func (r *tightDaemon) fallsBack(t *testing.T, s *harness.Session, sql string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
-		t.Errorf("no GpuJoin that fell back: %v", joins)
+	if joins := plan.OffloadJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
+		t.Errorf("no OffloadJoin that fell back: %v", joins)
 	}
 	r.right(t, sql, soon(t, ask(s, sql)))
 }

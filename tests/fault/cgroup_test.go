@@ -107,7 +107,7 @@ func TestMemoryLimitOfGroup(t *testing.T) {
 	defer cancel()
 	plan, err := s.Explain(ctx, "analyze, timing off", theSum)
 	if err != nil || plan.OffloadedJoins() != 1 {
-		t.Errorf("not offloaded: %v, %v", err, plan.GpuJoins())
+		t.Errorf("not offloaded: %v, %v", err, plan.OffloadJoins())
 	}
 	w.right(t, theSum, <-ask(s, theSum))
 }

@@ -105,8 +105,8 @@ func TestDeafPeer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") != "" {
-			t.Errorf("no GpuJoin, or one that fell back: %v", joins)
+		if joins := plan.OffloadJoins(); len(joins) != 1 || joins[0].Text("Fallback") != "" {
+			t.Errorf("no OffloadJoin, or one that fell back: %v", joins)
 		}
 	}
 	if log := d.Log(); strings.Contains(log, "refuses to send descriptors") {

@@ -21,7 +21,7 @@ func (w *world) explained(t *testing.T, s *harness.Session, sql string) harness.
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := plan.GpuJoins()
+	nodes := plan.OffloadJoins()
 	if len(nodes) != 1 {
 		t.Fatalf("%d nodes of joins", len(nodes))
 	}

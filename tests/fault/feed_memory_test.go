@@ -126,7 +126,7 @@ func TestFeedMemory(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if nodes := plan.GpuJoins(); statistics == "yes" && (len(nodes) != 1 || !nodes[0].FedBy(feed)) {
+				if nodes := plan.OffloadJoins(); statistics == "yes" && (len(nodes) != 1 || !nodes[0].FedBy(feed)) {
 					t.Errorf("%s: not one join that is fed by %s: %v", shape.name, feed, nodes)
 				}
 				a := <-ask(s, sql)

@@ -40,8 +40,8 @@ func TestMovedArraysTakeTheLastRow(t *testing.T) {
 	sql := "select count(*), sum(w.k), sum((" + strings.Join(sums, " + ") + ") * w.k) from wide w join narrow n on w.k = n.k"
 	s := w.proxied(t, serial, "set search_path = moved, public", "set gpujoin.page_row_cost = 1e9")
 	plan, err := s.Explain(t.Context(), "analyze, timing off", sql)
-	if err != nil || plan.OffloadedJoins() != 1 || !plan.GpuJoins()[0].FedBy("child") {
-		t.Errorf("not one join fed by child plans: %v, %v", plan.GpuJoins(), err)
+	if err != nil || plan.OffloadedJoins() != 1 || !plan.OffloadJoins()[0].FedBy("child") {
+		t.Errorf("not one join fed by child plans: %v, %v", plan.OffloadJoins(), err)
 	}
 	w.right(t, sql, <-ask(s, sql))
 	delete(w.native, sql)

@@ -92,7 +92,7 @@ func TestKillParallel(t *testing.T) {
 	}
 }
 
-// parallelPlan checks that a query's GpuJoin is parallel.
+// parallelPlan checks that a query's OffloadJoin is parallel.
 func parallelPlan(t *testing.T, s *harness.Session, sql string) {
 	t.Helper()
 	ctx, cancel := bounded()
@@ -101,9 +101,9 @@ func parallelPlan(t *testing.T, s *harness.Session, sql string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	joins := plan.GpuJoins()
+	joins := plan.OffloadJoins()
 	if len(joins) != 1 || joins[0]["Parallel Aware"] != true {
-		t.Fatalf("no parallel GpuJoin: %v", plan)
+		t.Fatalf("no parallel OffloadJoin: %v", plan)
 	}
 }
 
@@ -123,9 +123,9 @@ func TestKillBetweenPlanAndExecution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		joins := plan.GpuJoins()
+		joins := plan.OffloadJoins()
 		if len(joins) != 1 || joins[0].Text("Fallback") == "" {
-			t.Errorf("no GpuJoin that fell back: %v", joins)
+			t.Errorf("no OffloadJoin that fell back: %v", joins)
 		}
 		w.right(t, theJoin, <-ask(s, "execute p"))
 		w.unharmed(t, s)

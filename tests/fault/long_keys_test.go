@@ -41,7 +41,7 @@ func TestLongKeys(t *testing.T) {
 		const repeated = "select count(*), sum(x.n) from generate_series(1, 5) g left join (select a.n from a join b on a.k = b.k offset 0) x on x.n >= g"
 		plan, err := s.Explain(t.Context(), "analyze, timing off", sql)
 		if err != nil || plan.OffloadedJoins() != 1 {
-			t.Errorf("keys of 100 kB: %v, %v", plan.GpuJoins(), err)
+			t.Errorf("keys of 100 kB: %v, %v", plan.OffloadJoins(), err)
 		}
 		delete(w.native, sql)
 		w.right(t, sql, <-ask(s, sql))
@@ -51,9 +51,9 @@ func TestLongKeys(t *testing.T) {
 		delete(w.native, repeated)
 		plan, err = s.Explain(t.Context(), "analyze, timing off", sql)
 		if err != nil || plan.OffloadedJoins() != 0 {
-			t.Fatalf("a key of 200 kB: %v, %v", plan.GpuJoins(), err)
+			t.Fatalf("a key of 200 kB: %v, %v", plan.OffloadJoins(), err)
 		}
-		if reason := plan.GpuJoins()[0].Text("Fallback"); !strings.Contains(reason, "key value of 200000 bytes exceeds the maximum") {
+		if reason := plan.OffloadJoins()[0].Text("Fallback"); !strings.Contains(reason, "key value of 200000 bytes exceeds the maximum") {
 			t.Errorf("the reason is %q", reason)
 		}
 		if n := w.opens(t, s, sql); n != 1 {
@@ -87,7 +87,7 @@ func TestPaddedKeys(t *testing.T) {
 		s := w.proxied(t, serial, setup, "set gpujoin.page_row_cost = "+feed)
 		plan, err := s.Explain(t.Context(), "analyze, timing off", sql)
 		if err != nil || plan.OffloadedJoins() != 1 {
-			t.Errorf("keys of 100 kB and as many blanks: %v, %v", plan.GpuJoins(), err)
+			t.Errorf("keys of 100 kB and as many blanks: %v, %v", plan.OffloadJoins(), err)
 		}
 		w.right(t, sql, <-ask(s, sql))
 		s.Close()

@@ -43,7 +43,7 @@ func fallbackOf(t *testing.T, s *harness.Session, sql string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	joins := plan.GpuJoins()
+	joins := plan.OffloadJoins()
 	if len(joins) != 1 {
 		t.Fatalf("%d joins in the plan of %s", len(joins), sql)
 	}

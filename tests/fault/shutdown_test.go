@@ -51,9 +51,9 @@ func TestInputsGiveBackTheirWorkers(t *testing.T) {
 	if plan.err != nil {
 		t.Fatal(plan.err)
 	}
-	joins := plan.GpuJoins()
+	joins := plan.OffloadJoins()
 	if len(joins) != 1 || joins[0].Text("Fallback") == "" {
-		t.Fatalf("no GpuJoin that fell back: %v", plan.Node)
+		t.Fatalf("no OffloadJoin that fell back: %v", plan.Node)
 	}
 	children := joins[0].Children()
 	feeds, native := children[:len(children)-1], children[len(children)-1]
@@ -95,9 +95,9 @@ func TestVerifyOfKeptPlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			j := plan.GpuJoins()
+			j := plan.OffloadJoins()
 			if len(j) != 1 {
-				t.Fatalf("%d GpuJoins", len(j))
+				t.Fatalf("%d OffloadJoins", len(j))
 			}
 			children := j[0].Children()
 			// The native plan was executed if it has loops.

@@ -79,8 +79,8 @@ func fallsBack(t *testing.T, w *world, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
-			t.Errorf("no GpuJoin that fell back: %v", joins)
+		if joins := plan.OffloadJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
+			t.Errorf("no OffloadJoin that fell back: %v", joins)
 		}
 		w.right(t, theSum, <-ask(s, theSum))
 		released(t, s)
@@ -95,8 +95,8 @@ func TestSocketSettings(t *testing.T) {
 		ctx, cancel := bounded()
 		plan, err := s.Explain(ctx, "", theSum)
 		cancel()
-		if err != nil || len(plan.GpuJoins()) != 0 {
-			t.Errorf("%.40q: %v, %v", path, err, plan.GpuJoins())
+		if err != nil || len(plan.OffloadJoins()) != 0 {
+			t.Errorf("%.40q: %v, %v", path, err, plan.OffloadJoins())
 		}
 		w.right(t, theSum, <-ask(s, theSum))
 	}
@@ -133,8 +133,8 @@ func TestStatusFiles(t *testing.T) {
 			ctx, cancel := bounded()
 			defer cancel()
 			plan, err := s.Explain(ctx, "", theSum)
-			if err != nil || len(plan.GpuJoins()) != 0 {
-				t.Errorf("%v, %v", err, plan.GpuJoins())
+			if err != nil || len(plan.OffloadJoins()) != 0 {
+				t.Errorf("%v, %v", err, plan.OffloadJoins())
 			}
 			w.right(t, theSum, <-ask(s, theSum))
 		})

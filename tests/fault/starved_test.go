@@ -110,7 +110,7 @@ func fallback(t *testing.T, s *harness.Session, sql string) string {
 		t.Error(err)
 		return ""
 	}
-	joins := plan.GpuJoins()
+	joins := plan.OffloadJoins()
 	if len(joins) != 1 {
 		t.Errorf("%d joins of ours", len(joins))
 		return ""

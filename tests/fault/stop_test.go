@@ -148,8 +148,8 @@ func TestStoppedBeforeConnect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
-				t.Errorf("no GpuJoin that fell back: %v", joins)
+			if joins := plan.OffloadJoins(); len(joins) != 1 || joins[0].Text("Fallback") == "" {
+				t.Errorf("no OffloadJoin that fell back: %v", joins)
 			}
 			w.right(t, theJoin, <-ask(s, theJoin))
 			released(t, s)
@@ -204,8 +204,8 @@ func TestSlowIsNotStopped(t *testing.T) {
 		time.Sleep(2500 * time.Millisecond)
 		h.Release()
 		plan := <-done
-		if joins := plan.GpuJoins(); len(joins) != 1 || joins[0].Text("Fallback") != "" {
-			t.Errorf("frame %d: no GpuJoin, or one that fell back: %v", msg, joins)
+		if joins := plan.OffloadJoins(); len(joins) != 1 || joins[0].Text("Fallback") != "" {
+			t.Errorf("frame %d: no OffloadJoin, or one that fell back: %v", msg, joins)
 		}
 	}
 	w.unharmed(t, s)
@@ -256,7 +256,7 @@ func TestStoppedAtStatistics(t *testing.T) {
 		e := <-done
 		if e.err != nil {
 			t.Errorf("%s: %v", end, e.err)
-		} else if n := e.plan.GpuJoins()[0].Number("Actual Rows"); n != 40000 {
+		} else if n := e.plan.OffloadJoins()[0].Number("Actual Rows"); n != 40000 {
 			t.Errorf("%s: %v rows", end, n)
 		}
 		goOn()

@@ -88,7 +88,7 @@ func (w *world) ranOn(t *testing.T, s *harness.Session) (provider, fallback stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	joins := plan.GpuJoins()
+	joins := plan.OffloadJoins()
 	if len(joins) != 1 || plan.OffloadedJoins() != 1 {
 		t.Fatalf("not offloaded: %v", joins)
 	}

@@ -256,7 +256,7 @@ func (w *world) unharmed(t *testing.T, s *harness.Session) {
 		t.Fatal(err)
 	}
 	if plan.OffloadedJoins() != 1 {
-		t.Errorf("the next query was not offloaded: %v", plan.GpuJoins())
+		t.Errorf("the next query was not offloaded: %v", plan.OffloadJoins())
 	}
 	w.right(t, theSum, <-ask(other, theSum))
 }

@@ -70,22 +70,22 @@ func (n Node) group(property string) []Node {
 	return nodes
 }
 
-// Participants returns the participants of an executed GpuJoin.
+// Participants returns the participants of an executed OffloadJoin.
 func (n Node) Participants() []Node { return n.group("Participants") }
 
-// Joins returns the joins of a GpuJoin, in post-order.
+// Joins returns the joins of an OffloadJoin, in post-order.
 func (n Node) Joins() []Node { return n.group("Joins") }
 
 // Phases returns the phases of an executed join.
 func (n Node) Phases() []Node { return n.group("Phases") }
 
-// Inputs returns the inputs of a GpuJoin.
+// Inputs returns the inputs of an OffloadJoin.
 func (n Node) Inputs() []Node { return n.group("Inputs") }
 
 // KeyFilters returns the filters of an input of the node.
 func (n Node) KeyFilters() []Node { return n.group("Key Filters") }
 
-// FedBy reports whether all inputs of a GpuJoin are fed by the given kind of feed.
+// FedBy reports whether all inputs of an OffloadJoin are fed by the given kind of feed.
 func (n Node) FedBy(kind string) bool {
 	for _, input := range n.Inputs() {
 		if input.Text("Feed") != kind {
@@ -95,7 +95,7 @@ func (n Node) FedBy(kind string) bool {
 	return true
 }
 
-// Algorithms returns the algorithms of a GpuJoin's executed joins, in post-order.
+// Algorithms returns the algorithms of an OffloadJoin's executed joins, in post-order.
 func (n Node) Algorithms() []string {
 	var names []string
 	for _, j := range n.Joins() {
@@ -138,17 +138,17 @@ func (n Node) Number(property string) float64 {
 	return v
 }
 
-// Jobs returns the nodes of a plan that have a job: GpuJoins, and GpuBlocks or
-// the GpuFeeds below them. It includes those that feed others, and excludes
+// Jobs returns the nodes of a plan that have a job: OffloadJoins, and OffloadBlocks or
+// the OffloadFeeds below them. It includes those that feed others, and excludes
 // native plans.
 func (n Node) Jobs() []Node {
 	var found []Node
 	children := n.Children()
 	switch n.Text("Custom Plan Provider") {
-	case "GpuJoin", "GpuFeed":
+	case "OffloadJoin", "OffloadFeed":
 		found = append(found, n)
 		children = children[:min(len(children), len(n.Inputs()))]
-	case "GpuBlock":
+	case "OffloadBlock":
 		if len(n.Inputs()) > 0 {
 			found = append(found, n)
 		}
@@ -160,12 +160,12 @@ func (n Node) Jobs() []Node {
 	return found
 }
 
-// GpuJoins returns the GpuJoin nodes among the Jobs.
-func (n Node) GpuJoins() []Node {
+// OffloadJoins returns the OffloadJoin nodes among the Jobs.
+func (n Node) OffloadJoins() []Node {
 	return slices.DeleteFunc(n.Jobs(), Node.isBlock)
 }
 
-func (n Node) isBlock() bool { return n.Text("Custom Plan Provider") != "GpuJoin" }
+func (n Node) isBlock() bool { return n.Text("Custom Plan Provider") != "OffloadJoin" }
 
 // OffloadedJoins counts the joins of an analyzed plan that the daemon executed.
 // It excludes nodes that fell back and nodes that were never run.

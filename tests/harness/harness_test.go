@@ -30,7 +30,7 @@ func TestOffloadedJoins(t *testing.T) {
 	executed := map[string]any{"Algorithm": "npj"}
 	planned := map[string]any{}
 	gpu := func(fallback any, joins ...any) map[string]any {
-		return map[string]any{"Custom Plan Provider": "GpuJoin", "Fallback": fallback, "Joins": joins}
+		return map[string]any{"Custom Plan Provider": "OffloadJoin", "Fallback": fallback, "Joins": joins}
 	}
 	plan := Node{"Plans": []any{
 		gpu(nil, executed, executed),
@@ -39,8 +39,8 @@ func TestOffloadedJoins(t *testing.T) {
 	if n := plan.OffloadedJoins(); n != 2 {
 		t.Errorf("%d offloaded joins instead of 2", n)
 	}
-	if n := len(plan.GpuJoins()); n != 3 {
-		t.Errorf("%d GpuJoins instead of 3", n)
+	if n := len(plan.OffloadJoins()); n != 3 {
+		t.Errorf("%d OffloadJoins instead of 3", n)
 	}
 }
 
@@ -53,12 +53,12 @@ func TestOffloadedBlocks(t *testing.T) {
 	one := []any{map[string]any{"Alias": "t"}}
 	executed := map[string]any{"Inputs": one, "Provider": "cpu"}
 	scan := map[string]any{"Node Type": "Seq Scan"}
-	inner := node("GpuBlock", executed, scan, node("GpuBlock", executed, scan))
+	inner := node("OffloadBlock", executed, scan, node("OffloadBlock", executed, scan))
 	plan := Node{"Plans": []any{
-		node("GpuBlock", nil,
-			map[string]any{"Node Type": "Gather", "Plans": []any{node("GpuFeed", executed, inner)}},
-			node("GpuBlock", executed, scan)), // in a native plan
-		node("GpuBlock", map[string]any{"Inputs": one, "Provider": "cpu", "Fallback": "no daemon"}, scan),
+		node("OffloadBlock", nil,
+			map[string]any{"Node Type": "Gather", "Plans": []any{node("OffloadFeed", executed, inner)}},
+			node("OffloadBlock", executed, scan)), // in a native plan
+		node("OffloadBlock", map[string]any{"Inputs": one, "Provider": "cpu", "Fallback": "no daemon"}, scan),
 	}}
 	if n := plan.OffloadedBlocks(); n != 2 {
 		t.Errorf("%d offloaded blocks instead of 2", n)

@@ -76,8 +76,8 @@ func (r *Runner) Stop() error {
 // Settings of the runs of a query.
 const (
 	native   = "set gpujoin.enabled = off; set max_parallel_workers_per_gather = 0"
-	serial   = "set gpujoin.enabled = on; set gpujoin.force = on; set gpujoin.min_rows = 0; set gpujoin.blocks = on; set max_parallel_workers_per_gather = 0"
-	parallel = "set gpujoin.enabled = on; set gpujoin.force = on; set gpujoin.min_rows = 0; set gpujoin.blocks = on; set max_parallel_workers_per_gather = 2"
+	serial   = "set gpujoin.enabled = on; set gpujoin.debug_force = on; set gpujoin.min_rows = 0; set gpujoin.enable_aggregates = on; set max_parallel_workers_per_gather = 0"
+	parallel = "set gpujoin.enabled = on; set gpujoin.debug_force = on; set gpujoin.min_rows = 0; set gpujoin.enable_aggregates = on; set max_parallel_workers_per_gather = 2"
 )
 
 // others are settings of native plans that a query without ORDER BY may also have.
@@ -245,7 +245,7 @@ func (r *Runner) compare(ctx context.Context, sql string) string {
 			return difference
 		}
 		plan := r.run(ctx, settings, "explain (costs off) "+sql, true)
-		offloaded = offloaded || plan.err == nil && strings.Contains(strings.Join(plan.rows.Rows, "\n"), "Custom Scan (Gpu")
+		offloaded = offloaded || plan.err == nil && strings.Contains(strings.Join(plan.rows.Rows, "\n"), "Custom Scan (Offload")
 	}
 	if offloaded {
 		r.Report.Offloaded++

@@ -31,9 +31,9 @@ type Measurement struct {
 
 // Modes of running a query, as settings of the session.
 const (
-	Native    = "set gpujoin.enabled = off; set gpujoin.force = off"
-	Forced    = "set gpujoin.enabled = on; set gpujoin.force = on"
-	Automatic = "set gpujoin.enabled = on; set gpujoin.force = off"
+	Native    = "set gpujoin.enabled = off; set gpujoin.debug_force = off"
+	Forced    = "set gpujoin.enabled = on; set gpujoin.debug_force = on"
+	Automatic = "set gpujoin.enabled = on; set gpujoin.debug_force = off"
 )
 
 var modeNames = map[string]string{Native: "native", Forced: "offloaded", Automatic: "automatic"}

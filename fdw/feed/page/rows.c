@@ -145,7 +145,7 @@ gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 
 	rows->attributes = palloc0((desc->natts + 1) * sizeof(GjPageAttribute));
 	rows->checks = palloc0((list_length(quals) + 1) * sizeof(GjPageCheck));
-	rows->lists = AllocSetContextCreate(CurrentMemoryContext, "GpuJoin lists of values",
+	rows->lists = AllocSetContextCreate(CurrentMemoryContext, "OffloadJoin lists of values",
 										ALLOCSET_SMALL_SIZES);
 	foreach(lc, quals)
 	{

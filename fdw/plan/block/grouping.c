@@ -50,7 +50,7 @@ is_bpchar_as_text(const Expr *key)
 
 /* A numeric column whose values have scales of their own is read as a value. */
 static bool
-is_widened(const Var *column)
+is_unscaled(const Var *column)
 {
 	int			scale;
 
@@ -70,7 +70,7 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key, GjValueJson 
 	if (!gj_groups_by_bytes(clause, key))
 		return GJ_REJECT_GROUP_KEY;
 	column = gj_add_column(a);
-	if (fed != NULL && !is_widened(fed))
+	if (fed != NULL && !is_unscaled(fed))
 	{
 		char	   *json = plain_column(a, fed, true);
 
@@ -274,7 +274,7 @@ translate(GjAggregation *a, const GjGrouping *grouping)
 }
 
 GjReject
-gj_translate_aggregation(PlannerInfo *root, GjInputs *inputs, const GjCandidate *tree,
+gj_translate_aggregation(PlannerInfo *root, GjInputs *inputs, const GjTree *tree,
 						 int ninputs, const GjGrouping *grouping, GjAggregate *result)
 {
 	GjAggregation a = {

@@ -27,7 +27,7 @@ typedef struct GjGrouping
  * allocated here.
  */
 extern GjReject gj_translate_aggregation(PlannerInfo *root, GjInputs *inputs,
-										 const GjCandidate *tree, int ninputs,
+										 const GjTree *tree, int ninputs,
 										 const GjGrouping *grouping, GjAggregate *result);
 
 #endif							/* PLAN_BLOCK_GROUPING_H */

@@ -22,14 +22,14 @@ static set_rel_pathlist_hook_type previous_rel_hook;
 /* ---- the block's tree ---- */
 
 static GjReject
-find_trees(PlannerInfo *root, RelOptInfo *input, GjCandidate **trees)
+find_trees(PlannerInfo *root, RelOptInfo *input, GjTree **trees)
 {
 	GjReject	reject = GJ_REJECT_SIDE;
 
 	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
 	if (input->reloptkind == RELOPT_BASEREL)
 	{
-		GjBase	   *base = gj_scanned_base(root, input);
+		GjBaserel  *base = gj_scanned_base(root, input);
 
 		if (base == NULL)
 			return GJ_REJECT_NOT_A_TABLE;
@@ -41,13 +41,13 @@ find_trees(PlannerInfo *root, RelOptInfo *input, GjCandidate **trees)
 	}
 	else if (input->reloptkind == RELOPT_JOINREL)
 	{
-		GjStash    *stash = gj_joinrel_stash(input);
+		GjJoinrel  *state = gj_joinrel_state(input);
 
-		if (stash != NULL)
+		if (state != NULL)
 		{
-			memcpy(trees, stash->candidates, sizeof(stash->candidates));
-			if (stash->reject != GJ_ACCEPTED)
-				reject = stash->reject;
+			memcpy(trees, state->trees, sizeof(state->trees));
+			if (state->reject != GJ_ACCEPTED)
+				reject = state->reject;
 		}
 	}
 	return trees[GJ_SERIAL] != NULL ? GJ_ACCEPTED : reject;
@@ -60,7 +60,7 @@ may_be_block(const PlannerInfo *root)
 {
 	const Query *parse = root->parse;
 
-	return gj_blocks && (parse->hasAggs || parse->groupClause != NIL || parse->distinctClause != NIL);
+	return gj_enable_aggregates && (parse->hasAggs || parse->groupClause != NIL || parse->distinctClause != NIL);
 }
 
 /*
@@ -68,7 +68,7 @@ may_be_block(const PlannerInfo *root)
  * also with those that fail its conditions.
  */
 static double
-rows_read(const GjCandidate *tree)
+rows_read(const GjTree *tree)
 {
 	if (tree->source != NULL && tree->source->feed == GJ_FEED_PAGE)
 		return tree->source->rel->tuples;
@@ -117,7 +117,7 @@ group_clauses(PlannerInfo *root)
 static GjReject
 consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct)
 {
-	GjCandidate *trees[GJ_VARIANTS];
+	GjTree	   *trees[GJ_VARIANTS];
 	GjReject	reject = check_level(root->parse, distinct);
 
 	if (reject == GJ_ACCEPTED)
@@ -126,18 +126,18 @@ consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct
 		return reject;
 	if (!gj_query(root)->no_rechecks)
 		return GJ_REJECT_COMMAND;
-	if (!gj_force && rows_read(trees[GJ_SERIAL]) < gj_min_rows)
+	if (!gj_debug_force && rows_read(trees[GJ_SERIAL]) < gj_min_rows)
 		return GJ_REJECT_SIZE;
 	/* its job would run once for each row of the outer query */
-	if (gj_is_rerun(root))
+	if (gj_is_correlated(root))
 		return GJ_REJECT_CORRELATED;
 	if (!distinct)
-		return gj_offer_block(root, output, trees, group_clauses(root),
+		return gj_add_block_paths(root, output, trees, group_clauses(root),
 							  root->parse->groupingSets, (List *) root->parse->havingQual);
 
 	/* core sets this since 16 */
 	output->reltarget = root->upper_targets[UPPERREL_DISTINCT];
-	return gj_offer_block(root, output, trees, root->parse->distinctClause, NIL, NIL);
+	return gj_add_block_paths(root, output, trees, root->parse->distinctClause, NIL, NIL);
 }
 
 /* A query level without tables is not worth a notice. */
@@ -153,7 +153,7 @@ static void
 upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 		   RelOptInfo *output_rel, void *extra)
 {
-	GjBlockStash *stash = NULL;
+	GjBlockState *state = NULL;
 	GjReject	reject;
 
 	if (previous_upper_hook)
@@ -162,10 +162,10 @@ upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 		!may_be_block(root) || IS_OTHER_REL(input_rel))
 		return;
 	if (gj_explain_rejected && reads_tables(root))
-		stash = gj_make_block_stash(output_rel, root->all_baserels);
+		state = gj_make_block_state(output_rel, root->all_baserels);
 	reject = consider(root, input_rel, output_rel, stage == UPPERREL_DISTINCT);
-	if (stash != NULL)
-		stash->reject = reject;
+	if (state != NULL)
+		state->reject = reject;
 }
 
 static void

@@ -1,11 +1,11 @@
 /*
- * plan/block/paths.c - offers the paths of a query block to add_path.
+ * plan/block/paths.c - adds the paths of a query block.
  *
  * The daemon sees all rows, so it returns final groups.  PostgreSQL projects
  * them, and sorts and limits them above the node.
  *
- * A serial GpuBlock feeds its inputs itself.  A parallel one stands above a
- * Gather of GpuFeed nodes.
+ * A serial OffloadBlock feeds its inputs itself.  A parallel one stands above a
+ * Gather of OffloadFeed nodes.
  */
 #include "postgres.h"
 
@@ -42,7 +42,7 @@
 #define FORCED_COST_FACTOR 1e-9
 
 /* What is the same for both variants of a block. */
-typedef struct Offer
+typedef struct QueryBlock
 {
 	PlannerInfo *root;
 	RelOptInfo *output;
@@ -55,7 +55,7 @@ typedef struct Offer
 	double		unit;			/* of its cost */
 	Cost		scan_margins[GJ_VARIANTS];
 	int			held_columns;	/* of a result that has a check; 0: it has none */
-} Offer;
+} QueryBlock;
 
 /* ---- the expressions that the node delivers ---- */
 
@@ -64,7 +64,7 @@ typedef struct Offer
  * needs something else.
  */
 static bool
-collect_leaves(Node *node, Offer *block)
+collect_leaves(Node *node, QueryBlock *block)
 {
 	if (node == NULL)
 		return false;
@@ -84,7 +84,7 @@ collect_leaves(Node *node, Offer *block)
 }
 
 static GjReject
-check_expressions(Offer *block)
+check_expressions(QueryBlock *block)
 {
 	PlannerInfo *root = block->root;
 	ListCell   *lc;
@@ -109,7 +109,7 @@ check_expressions(Offer *block)
  * A page feed may read any that can be fed.
  */
 static bool
-lacks_column(const Offer *block, const GjCandidate *tree)
+lacks_column(const QueryBlock *block, const GjTree *tree)
 {
 	const RelOptInfo *rel;
 
@@ -124,7 +124,7 @@ lacks_column(const Offer *block, const GjCandidate *tree)
 
 /* Can the daemon execute the block with this tree of joins? */
 static GjReject
-check_tree(Offer *block, const GjCandidate *tree)
+check_tree(QueryBlock *block, const GjTree *tree)
 {
 	GjAggregate aggregate = {0};
 	GjReject	reject;
@@ -181,15 +181,15 @@ native_groups(const Path *native)
 
 /* The same with our own estimate of the tree's rows. */
 static double
-expected_groups(const Offer *block, const GjCandidate *tree)
+expected_groups(const QueryBlock *block, const GjTree *tree)
 {
 	return block->grouping.keys == NIL ? 1 :
-		gj_grown_groups(native_groups(block->native), tree->rows / Max(tree->surplus, 1), tree->rows);
+		gj_grown_groups(native_groups(block->native), tree->rows / Max(tree->growth, 1), tree->rows);
 }
 
 /* The groups by all keys, whose copies for each grouping set are combined. */
 static double
-finest_groups(const Offer *block, const GjCandidate *tree)
+finest_groups(const QueryBlock *block, const GjTree *tree)
 {
 	if (block->grouping.keys == NIL)
 		return 1;
@@ -197,14 +197,14 @@ finest_groups(const Offer *block, const GjCandidate *tree)
 }
 
 static Cost
-aggregation_cost(const Offer *block, double rows, double groups)
+aggregation_cost(const QueryBlock *block, double rows, double groups)
 {
 	return gj_aggregation_cost(block->status, rows, groups, block->grouping.keys,
 							   block->grouping.leaves);
 }
 
 static Cost
-grouping_cost(const Offer *block, const GjBlockPath *path)
+grouping_cost(const QueryBlock *block, const GjBlockPath *path)
 {
 	double		rows = path->tree->rows;
 	int			sets = list_length(block->grouping.sets);
@@ -217,19 +217,19 @@ grouping_cost(const Offer *block, const GjBlockPath *path)
 
 /* rows is core's estimate. */
 static void
-cost_block(const Offer *block, double rows, GjBlockPath *block_path)
+cost_block(const QueryBlock *block, double rows, GjBlockPath *block_path)
 {
 	Path	   *path = &block_path->cpath.path;
 	QualCost	target = block->output->reltarget->cost;
 	double		weight = 2 * list_length(block->grouping.leaves);
 
-	gj_set_disabled(path, gj_force ? 0 : block_path->tree->disabled);
+	gj_set_disabled(path, gj_debug_force ? 0 : block_path->tree->disabled);
 	path->rows = rows;
 	path->startup_cost = gj_job_cost(block_path->tree) + block->scan_margins[block_path->variant] +
 		target.startup + grouping_cost(block, block_path);
 	path->total_cost = path->startup_cost + gj_return_cost(block_path->groups, weight) +
-		rows * block_path->surplus * target.per_tuple;
-	if (gj_force)
+		rows * block_path->growth * target.per_tuple;
+	if (gj_debug_force)
 	{
 		path->startup_cost *= FORCED_COST_FACTOR;
 		path->total_cost *= FORCED_COST_FACTOR;
@@ -240,7 +240,7 @@ cost_block(const Offer *block, double rows, GjBlockPath *block_path)
 
 /* A path for the block's own node: with inputs, or above a Gather. */
 static GjBlockPath *
-make_path(const Offer *block, GjVariant variant, GjCandidate *tree)
+make_path(const QueryBlock *block, GjVariant variant, GjTree *tree)
 {
 	double		expected = native_groups(block->native);
 	GjBlockPath *path = palloc0(sizeof(GjBlockPath));
@@ -250,7 +250,7 @@ make_path(const Offer *block, GjVariant variant, GjCandidate *tree)
 	path->tree = tree;
 	path->grouping = block->grouping;
 	path->groups = expected_groups(block, tree);
-	path->surplus = path->groups / expected;
+	path->growth = path->groups / expected;
 	if (block->grouping.sets != NIL)
 		path->finest_groups = finest_groups(block, tree);
 	NodeSetTag(cpath, T_CustomPath);
@@ -269,7 +269,7 @@ convert_cost(Path *path, double unit)
 }
 
 static void
-offer_serial(Offer *block, GjCandidate *tree)
+add_serial(QueryBlock *block, GjTree *tree)
 {
 	GjBlockPath *path = make_path(block, GJ_SERIAL, tree);
 	CustomPath *cpath = &path->cpath;
@@ -278,10 +278,10 @@ offer_serial(Offer *block, GjCandidate *tree)
 	cpath->custom_paths = gj_input_paths(tree, block->native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, block->native->rows, path);
-	if (!gj_force)
+	if (!gj_debug_force)
 		unit = gj_unit_of(cpath->path.total_cost, &block->cheapest, &block->time, unit);
 	path->time = gj_own_time(&block->cheapest, &block->time, cpath->path.total_cost, unit,
-							 path->surplus);
+							 path->growth);
 	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
@@ -294,7 +294,7 @@ offer_serial(Offer *block, GjCandidate *tree)
  * participants would share final groups.
  */
 static void
-offer_parallel(Offer *block, GjCandidate *tree)
+add_parallel(QueryBlock *block, GjTree *tree)
 {
 	GjBlockPath *feed = make_path(block, GJ_PARALLEL, tree);
 	GjBlockPath *top = palloc0(sizeof(GjBlockPath));
@@ -321,7 +321,7 @@ offer_parallel(Offer *block, GjCandidate *tree)
 	above->path.parallel_workers = 0;
 	above->custom_paths = list_make2(gather, native);
 	above->methods = &gj_block_path_methods;
-	if (gj_force)
+	if (gj_debug_force)
 	{
 		/* a serial block is charged nothing for what the workers save */
 		above->path.startup_cost /= 2;
@@ -333,7 +333,7 @@ offer_parallel(Offer *block, GjCandidate *tree)
 		above->path.total_cost = gather->path.total_cost;
 		unit = gj_unit_of(above->path.total_cost, &block->cheapest, &block->time, unit);
 		top->time = gj_own_time(&block->cheapest, &block->time, above->path.total_cost, unit,
-								feed->surplus);
+								feed->growth);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
 		convert_cost(&above->path, unit);
@@ -348,7 +348,7 @@ offer_parallel(Offer *block, GjCandidate *tree)
  * is left, and have it as its fallback.
  */
 static GjReject
-find_native(Offer *block, GjCandidate **trees)
+find_native(QueryBlock *block, GjTree **trees)
 {
 	const Path *cheapest;
 
@@ -358,7 +358,7 @@ find_native(Offer *block, GjCandidate **trees)
 	block->cheapest = *cheapest;
 	block->time = gj_native_time(block->root, cheapest);
 	block->unit = 1;
-	if (gj_force)
+	if (gj_debug_force)
 		return GJ_ACCEPTED;
 	block->unit = gj_native_unit(cheapest, &block->time);
 	for (int v = 0; v < GJ_VARIANTS; v++)
@@ -368,7 +368,7 @@ find_native(Offer *block, GjCandidate **trees)
 }
 
 static GjReject
-offer(Offer *block, GjVariant variant, GjCandidate *tree)
+add_paths(QueryBlock *block, GjVariant variant, GjTree *tree)
 {
 	if (2 * tree->bytes > block->status->budget)
 		return GJ_REJECT_BUDGET;
@@ -377,17 +377,17 @@ offer(Offer *block, GjVariant variant, GjCandidate *tree)
 		return GJ_REJECT_GROUP_KEY;
 	gj_choose_filters(block->root, tree);
 	if (variant == GJ_SERIAL)
-		offer_serial(block, tree);
+		add_serial(block, tree);
 	else
-		offer_parallel(block, tree);
+		add_parallel(block, tree);
 	return GJ_ACCEPTED;
 }
 
 GjReject
-gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees, List *clauses,
+gj_add_block_paths(PlannerInfo *root, RelOptInfo *output, GjTree **trees, List *clauses,
 			   List *sets, List *having)
 {
-	Offer		block = {
+	QueryBlock	block = {
 		.root = root,
 		.output = output,
 		.grouping = {.clauses = clauses, .sets = sets, .having = having},
@@ -408,6 +408,6 @@ gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees, List 
 	if (output->consider_parallel && !gj_verify && trees[GJ_PARALLEL] != NULL &&
 		trees[GJ_PARALLEL]->workers > 0 &&
 		check_tree(&block, trees[GJ_PARALLEL]) == GJ_ACCEPTED)
-		(void) offer(&block, GJ_PARALLEL, trees[GJ_PARALLEL]);
-	return offer(&block, GJ_SERIAL, trees[GJ_SERIAL]);
+		(void) add_paths(&block, GJ_PARALLEL, trees[GJ_PARALLEL]);
+	return add_paths(&block, GJ_SERIAL, trees[GJ_SERIAL]);
 }

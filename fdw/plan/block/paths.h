@@ -1,5 +1,5 @@
 /*
- * plan/block/paths.h - the CustomPath of a GpuBlock.
+ * plan/block/paths.h - the CustomPath of an OffloadBlock.
  */
 #ifndef PLAN_BLOCK_PATHS_H
 #define PLAN_BLOCK_PATHS_H
@@ -14,21 +14,21 @@ typedef struct GjBlockPath
 {
 	CustomPath	cpath;
 	GjVariant	variant;
-	GjCandidate *tree;
+	GjTree	   *tree;
 	GjGrouping	grouping;
 	double		groups;			/* before HAVING */
-	double		surplus;		/* groups / core's estimate of them */
+	double		growth;		/* groups / core's estimate of them */
 	double		finest_groups;	/* by all keys, if there are grouping sets */
 	GjTime		time;
 	const char *defect;			/* of the node that was made of it; NULL: none */
 } GjBlockPath;
 
 /*
- * Offers paths for the groups of the trees' rows.  clauses are the
+ * Adds paths for the groups of the trees' rows.  clauses are the
  * SortGroupClauses of the keys, sets the grouping sets as core has expanded
  * them, having the conditions on groups.  The target is that of output.
  */
-extern GjReject gj_offer_block(PlannerInfo *root, RelOptInfo *output, GjCandidate **trees,
+extern GjReject gj_add_block_paths(PlannerInfo *root, RelOptInfo *output, GjTree **trees,
 							   List *clauses, List *sets, List *having);
 
 #endif							/* PLAN_BLOCK_PATHS_H */

@@ -1,8 +1,8 @@
 /*
  * plan/block/plan.c - makes the plan nodes of a query block from their paths.
  *
- * A serial GpuBlock has inputs and a native child.  A parallel one has a
- * Gather of a GpuFeed, which has the inputs, and the native child.  Either has
+ * A serial OffloadBlock has inputs and a native child.  A parallel one has a
+ * Gather of an OffloadFeed, which has the inputs, and the native child.  Either has
  * only the native child after an error of ours.
  */
 #include "postgres.h"
@@ -25,12 +25,12 @@ static Plan *plan_feed(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path
 					   List *tlist, List *clauses, List *custom_plans);
 
 const CustomPathMethods gj_block_path_methods = {
-	.CustomName = "GpuBlock",
+	.CustomName = "OffloadBlock",
 	.PlanCustomPath = plan_block,
 };
 
 const CustomPathMethods gj_feed_path_methods = {
-	.CustomName = "GpuFeed",
+	.CustomName = "OffloadFeed",
 	.PlanCustomPath = plan_feed,
 };
 
@@ -103,13 +103,13 @@ static CustomScan *
 make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 			  bool has_native)
 {
-	GjCandidate *tree = path->tree;
+	GjTree	   *tree = path->tree;
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
 		.first_relid = first_relid(root, path->grouping.leaves),
 		.has_native = has_native,
-		.forced = gj_force,
+		.forced = gj_debug_force,
 		.inputs = palloc0((tree->ninputs + 1) * sizeof(GjInput)),
 		.joins = palloc0(Max(1, tree->ninputs - 1) * sizeof(GjJoin)),
 	};

@@ -112,7 +112,7 @@ scanned_relids(const RelOptInfo *rel)
 void
 gj_remember_scan(PlannerInfo *root, RelOptInfo *rel)
 {
-	GjBase	   *base = gj_base_slot(rel);
+	GjBaserel  *base = gj_base_slot(rel);
 	MemoryContext old;
 
 	if (base == NULL)
@@ -158,10 +158,10 @@ exchange(RelOptInfo *rel, GjScan *scan)
 	*scan = other;
 }
 
-GjBase *
+GjBaserel *
 gj_scanned_base(PlannerInfo *root, RelOptInfo *rel)
 {
-	GjBase	   *base = gj_base_slot(rel);
+	GjBaserel  *base = gj_base_slot(rel);
 
 	if (base == NULL || base->decided)
 		return base;

@@ -16,6 +16,6 @@ extern void gj_remember_scan(PlannerInfo *root, RelOptInfo *rel);
  * Decides how a table is fed whose scan was remembered, when the hooks of all
  * libraries have run.  NULL if it was not remembered.
  */
-extern GjBase *gj_scanned_base(PlannerInfo *root, RelOptInfo *rel);
+extern GjBaserel *gj_scanned_base(PlannerInfo *root, RelOptInfo *rel);
 
 #endif							/* PLAN_BLOCK_SINGLE_TABLE_H */

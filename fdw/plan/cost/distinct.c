@@ -32,7 +32,7 @@ examine(PlannerInfo *root, const Var *var, GjValues *values)
 const GjValues *
 gj_values(PlannerInfo *root, const Var *var)
 {
-	GjBase	   *base = gj_base_slot(gj_base_rel(root, var->varno));
+	GjBaserel  *base = gj_base_slot(gj_base_rel(root, var->varno));
 	GjValues   *values;
 
 	for (values = base->values; values != NULL; values = values->next)

@@ -71,7 +71,7 @@ estimate_aggregate(PlannerInfo *root, const AggPath *path, GjTime *sum)
 	e.ns += rows * (lookup + gj_transitions_ns(list_concat_copy(path->path.pathtarget->exprs,
 																path->qual)));
 	e.ns += groups * GROUP_OUT_NS;
-	e.surplus = Max(1, groups / expected);
+	e.growth = Max(1, groups / expected);
 	return e;
 }
 
@@ -118,7 +118,7 @@ estimate_grouping_sets(PlannerInfo *root, const GroupingSetsPath *path, GjTime *
 		sorted |= !rollup->is_hashed;
 	}
 	e.ns += groups * GROUP_OUT_NS;
-	e.surplus = Max(1, groups / expected);
+	e.growth = Max(1, groups / expected);
 	return e;
 }
 
@@ -131,7 +131,7 @@ estimate_group(PlannerInfo *root, const GroupPath *path, GjTime *sum)
 	double		expected = Max(path->path.rows, 1);
 
 	e.ns += rows * list_length(path->groupClause) * GROUP_KEY_NS;
-	e.surplus = Max(1, gj_grown_groups(expected, path->subpath->rows, rows) / expected);
+	e.growth = Max(1, gj_grown_groups(expected, path->subpath->rows, rows) / expected);
 	return e;
 }
 
@@ -157,7 +157,7 @@ estimate_gather(PlannerInfo *root, const Path *path, const Path *subpath, int wo
 static GjTime
 estimate_append(PlannerInfo *root, const AppendPath *path, GjTime *sum)
 {
-	GjTime		e = {.surplus = 1};
+	GjTime		e = {.growth = 1};
 	double		divisor = path->path.parallel_aware ? gj_divisor(path->path.parallel_workers) : 1;
 	double		rows = 0;
 	double		expected = 0;
@@ -175,7 +175,7 @@ estimate_append(PlannerInfo *root, const AppendPath *path, GjTime *sum)
 		expected += subpath->rows;
 	}
 	if (expected > 0)
-		e.surplus = rows / expected;
+		e.growth = rows / expected;
 	return e;
 }
 
@@ -199,7 +199,7 @@ estimate_unknown(PlannerInfo *root, const Path *path, GjTime *sum)
 	List	   *children = gj_path_children(unconstify(Path *, path));
 	double		expected = Max(path->rows, 1);
 	Cost		own = path->total_cost;
-	GjTime		e = {.surplus = 1};
+	GjTime		e = {.growth = 1};
 	ListCell   *lc;
 
 	foreach(lc, children)
@@ -210,9 +210,9 @@ estimate_unknown(PlannerInfo *root, const Path *path, GjTime *sum)
 		own -= child->total_cost;
 		e.ns += below.ns;
 		if (list_length(children) == 1)
-			e.surplus = Max(1, gj_grown_groups(expected, child->rows, gj_rows_of(child, below)) / expected);
+			e.growth = Max(1, gj_grown_groups(expected, child->rows, gj_rows_of(child, below)) / expected);
 	}
-	e.ns += Max(own, 0) * e.surplus / GJ_NS_COST;
+	e.ns += Max(own, 0) * e.growth / GJ_NS_COST;
 	return e;
 }
 
@@ -239,7 +239,7 @@ estimate_limit(PlannerInfo *root, const LimitPath *path, GjTime *sum)
 	}
 	if (child->total_cost > 0)
 		e.ns *= (startup + run * Min(read / rows, 1)) / child->total_cost;
-	e.surplus = Max(1, Min(returned, rows) / Max(path->path.rows, 1));
+	e.growth = Max(1, Min(returned, rows) / Max(path->path.rows, 1));
 	return e;
 }
 
@@ -257,9 +257,9 @@ estimate_cte_scan(PlannerInfo *root, const Path *path, GjTime *sum)
 	{
 		GjTime		apart = {0};	/* the CTE's plan is no part of the scan */
 
-		scanned = Max(1, estimate(level, plan, &apart).surplus);
+		scanned = Max(1, estimate(level, plan, &apart).growth);
 	}
-	e.surplus = scanned * gj_scan_surplus(root, rel);
+	e.growth = scanned * gj_scan_growth(root, rel);
 	e.ns *= scanned;
 	return e;
 }
@@ -267,7 +267,7 @@ estimate_cte_scan(PlannerInfo *root, const Path *path, GjTime *sum)
 static GjTime
 estimate_scan(PlannerInfo *root, const Path *path, GjTime *sum)
 {
-	GjTime		e = {.surplus = 1};
+	GjTime		e = {.growth = 1};
 
 	e.ns = path->rows * expressions_ns(path);
 	switch (path->pathtype)
@@ -300,7 +300,7 @@ estimate_subquery(PlannerInfo *root, const SubqueryScanPath *path, GjTime *sum)
 	GjTime		e = estimate_unary(rel->subroot, path->subpath,
 								   SUBQUERY_ROW_NS + gj_conditions_ns(rel->baserestrictinfo), sum);
 
-	e.surplus *= gj_scan_surplus(root, rel);
+	e.growth *= gj_scan_growth(root, rel);
 	return e;
 }
 
@@ -309,7 +309,7 @@ static GjTime
 estimate_nestloop(PlannerInfo *root, const JoinPath *join, GjTime *sum)
 {
 	const Path *inner = gj_rescanned(join->innerjoinpath);
-	GjTime		none = {.surplus = 1};
+	GjTime		none = {.growth = 1};
 	GjTime		outer = estimate(root, join->outerjoinpath, sum);
 
 	return gj_nestloop_time(root, join, outer, IsA(inner, IndexPath) ? none : estimate(root, inner, sum));
@@ -389,13 +389,13 @@ own_time(const Path *path)
  * one is kept.  NULL: nowhere.
  */
 static GjKnownTime *
-known_time(const Path *path, GjStash *stash)
+known_time(const Path *path, GjJoinrel *state)
 {
 	GjVariant	variant = path->parallel_workers > 0 ? GJ_PARALLEL : GJ_SERIAL;
-	GjBase	   *base;
+	GjBaserel  *base;
 
-	if (stash != NULL)
-		return &stash->times[variant];
+	if (state != NULL)
+		return &state->times[variant];
 	base = path->parent->reloptkind == RELOPT_BASEREL ? gj_base_slot(path->parent) : NULL;
 	return base != NULL ? &base->times[variant] : NULL;
 }
@@ -403,19 +403,19 @@ known_time(const Path *path, GjStash *stash)
 static GjTime
 estimate_kept(PlannerInfo *root, const Path *path)
 {
-	GjStash    *stash;
+	GjJoinrel  *state;
 	GjKnownTime *known;
 	GjTime		time;
 	GjTime		children = {0};
 
 	if (gj_is_gpujoin(path))
 		return own_time(path);
-	stash = gj_joinrel_stash(path->parent);
+	state = gj_joinrel_state(path->parent);
 	/* its costs are those of the path with our own below it */
-	for (int v = 0; stash != NULL && v < GJ_VARIANTS; v++)
-		if (stash->native[v] == path)
-			return stash->native_times[v];
-	known = known_time(path, stash);
+	for (int v = 0; state != NULL && v < GJ_VARIANTS; v++)
+		if (state->native[v] == path)
+			return state->native_times[v];
+	known = known_time(path, state);
 	if (known != NULL && known->path == path && known->cost == path->total_cost)
 		return known->time;
 	time = estimate_node(root, path, &children);

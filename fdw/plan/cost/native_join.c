@@ -23,43 +23,43 @@
 
 /* core's conditions of the join, with those that its inner path applies. */
 static double
-join_surplus(PlannerInfo *root, const JoinPath *join)
+join_growth(PlannerInfo *root, const JoinPath *join)
 {
 	const ParamPathInfo *param = join->innerjoinpath->param_info;
 
 	if (join->jointype != JOIN_INNER)
 		return 1;
 	if (param == NULL)
-		return gj_key_surplus(root, join->joinrestrictinfo);
+		return gj_key_growth(root, join->joinrestrictinfo);
 	if (join->joinrestrictinfo == NIL)
-		return gj_key_surplus(root, param->ppi_clauses);
-	return gj_key_surplus(root, list_concat_copy(join->joinrestrictinfo, param->ppi_clauses));
+		return gj_key_growth(root, param->ppi_clauses);
+	return gj_key_growth(root, list_concat_copy(join->joinrestrictinfo, param->ppi_clauses));
 }
 
 /*
- * The surplus of a join, given its rows and the surplus of its sides.  Rows of a
+ * The growth of a join, given its rows and the growth of its sides.  Rows of a
  * semi or anti join are rows of its outer side.  If the inner side of a semi
  * join has more rows than expected, only some of them find further partners.
  */
 static double
-surplus_of_join(PlannerInfo *root, const JoinPath *join, double outer_surplus,
-				double inner_surplus, double outer_rows, double inner_rows)
+growth_of_join(PlannerInfo *root, const JoinPath *join, double outer_growth,
+				double inner_growth, double outer_rows, double inner_rows)
 {
 	bool		parameterized = join->innerjoinpath->param_info != NULL;
 	double		rows = Max(join->path.rows, 1);
-	double		surplus = outer_surplus * inner_surplus * join_surplus(root, join);
+	double		growth = outer_growth * inner_growth * join_growth(root, join);
 
 	switch (join->jointype)
 	{
 		case JOIN_INNER:
-			return gj_surplus_rows(root, rows, surplus, outer_rows * inner_rows,
+			return gj_growth_rows(root, rows, growth, outer_rows * inner_rows,
 								   parameterized ? NIL : join->joinrestrictinfo) / rows;
 		case JOIN_SEMI:
-			return Min(outer_surplus * sqrt(inner_surplus), Max(outer_rows / rows, 1));
+			return Min(outer_growth * sqrt(inner_growth), Max(outer_rows / rows, 1));
 		case JOIN_ANTI:
-			return outer_surplus;
+			return outer_growth;
 		default:
-			return surplus;
+			return growth;
 	}
 }
 
@@ -109,7 +109,7 @@ gj_nestloop_time(PlannerInfo *root, const JoinPath *join, GjTime outer, GjTime i
 	double		matches = first ? Min(rows, 1) : rows;
 	GjTime		e = outer;
 
-	e.surplus = surplus_of_join(root, join, outer.surplus, 1, n, rows);
+	e.growth = growth_of_join(root, join, outer.growth, 1, n, rows);
 	e.ns += n * (inner_ns(root, join->outerjoinpath, scan, n, inner) + RESCAN_NS +
 				 matches * gj_conditions_ns(join->joinrestrictinfo));
 	e.ns += gj_rows_of(&join->path, e) * OUTPUT_NS;
@@ -127,10 +127,10 @@ gj_hash_join_time(PlannerInfo *root, const HashPath *path, GjTime outer, GjTime 
 	GjTime		e;
 
 	if (path->inner_rows_total > 0)
-		misses = gj_cache_misses(path->inner_rows_total * inner.surplus * entry);
+		misses = gj_cache_misses(path->inner_rows_total * inner.growth * entry);
 	else
 		misses = gj_cache_misses(build * entry);
-	e.surplus = surplus_of_join(root, join, outer.surplus, inner.surplus, probe, build);
+	e.growth = growth_of_join(root, join, outer.growth, inner.growth, probe, build);
 	e.ns = outer.ns + inner.ns + build * (BUILD_NS + misses * MISS_NS) +
 		probe * (PROBE_NS + misses * MISS_NS);
 	if (path->num_batches > 1)
@@ -148,7 +148,7 @@ gj_merge_join_time(PlannerInfo *root, const MergePath *path, GjTime outer, GjTim
 	double		right = gj_rows_of(join->innerjoinpath, inner);
 	GjTime		e;
 
-	e.surplus = surplus_of_join(root, join, outer.surplus, inner.surplus, left, right);
+	e.growth = growth_of_join(root, join, outer.growth, inner.growth, left, right);
 	e.ns = outer.ns + inner.ns + (left + right) * MERGE_NS;
 	if (path->outersortkeys != NIL)
 		e.ns += gj_sort_ns(left, path->outersortkeys);

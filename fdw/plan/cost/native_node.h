@@ -15,7 +15,7 @@
 static inline double
 gj_rows_of(const Path *path, GjTime e)
 {
-	return path->rows * e.surplus;
+	return path->rows * e.growth;
 }
 
 /* ns to sort the rows (plan/cost/native_sort.c). */

@@ -101,7 +101,7 @@ columns_read(const RelOptInfo *rel, const List *exprs)
 static void
 row_times(const RelOptInfo *rel, double *row_ns, double *passed_ns)
 {
-	GjBase	   *base = rel->reloptkind == RELOPT_BASEREL ?
+	GjBaserel  *base = rel->reloptkind == RELOPT_BASEREL ?
 		gj_base_slot(unconstify(RelOptInfo *, rel)) : NULL;
 	int			tested;
 
@@ -148,7 +148,7 @@ static bool
 is_in_order(PlannerInfo *root, const RelOptInfo *rel, AttrNumber attnum)
 {
 	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	GjBase	   *base = gj_base_slot(unconstify(RelOptInfo *, rel));
+	GjBaserel  *base = gj_base_slot(unconstify(RelOptInfo *, rel));
 	bool		ordered;
 
 	if (rte->rtekind != RTE_RELATION || attnum <= 0)

@@ -124,7 +124,7 @@ gj_filter_saving(const GjSource *source, double weight, double ns, double passin
  * sizes.
  */
 void
-gj_rate(const struct gj_status *status, GjCandidate *tree)
+gj_rate(const struct gj_status *status, GjTree *tree)
 {
 	double		at = (log2(Max(tree->rows, 1)) - FIRST_RATE_LOG2) / RATE_LOG2_STEP;
 	int			i;
@@ -137,7 +137,7 @@ gj_rate(const struct gj_status *status, GjCandidate *tree)
 }
 
 static double
-hash_ns(const GjCandidate *build, const GjCandidate *probe)
+hash_ns(const GjTree *build, const GjTree *probe)
 {
 	return build->rows * build->build_ns + probe->rows * build->probe_ns;
 }
@@ -171,8 +171,8 @@ cores_cost(const struct gj_status *status, double ns)
 }
 
 Cost
-gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
-			   const GjCandidate *right, double rows, int columns)
+gj_daemon_cost(const struct gj_status *status, const GjTree *left,
+			   const GjTree *right, double rows, int columns)
 {
 	double		ns = Min(hash_ns(left, right), hash_ns(right, left));
 
@@ -273,15 +273,15 @@ with_margin(Cost cost)
 }
 
 Cost
-gj_job_cost(const GjCandidate *tree)
+gj_job_cost(const GjTree *tree)
 {
 	return tree->scan_cost +
 		with_margin(gj_startup_cost + tree->feed_cost - tree->scan_cost + tree->join_cost -
-					(tree->sideways != NULL ? tree->sideways->saved : 0));
+					(tree->key_filters != NULL ? tree->key_filters->saved : 0));
 }
 
 Cost
-gj_fill_cost(const GjCandidate *tree)
+gj_fill_cost(const GjTree *tree)
 {
 	return with_margin(tree->feed_cost - tree->scan_cost);
 }
@@ -303,7 +303,7 @@ gj_return_cost(double rows, double weight)
  * return matters most there.
  */
 double
-gj_priced_rows(const GjCandidate *tree)
+gj_priced_rows(const GjTree *tree)
 {
 	return Max(tree->rows, sqrt(tree->rows * tree->input_rows));
 }

@@ -39,14 +39,14 @@ extern Cost gj_filter_saving(const GjSource *source, double weight, double ns,
 							 double passing, int workers);
 
 /* Sets the daemon's rates for joins whose build side is this tree. */
-extern void gj_rate(const struct gj_status *status, GjCandidate *tree);
+extern void gj_rate(const struct gj_status *status, GjTree *tree);
 
 /*
  * The daemon's work for one join.  Both sides have rates; columns is the
  * number of columns of the result.
  */
-extern Cost gj_daemon_cost(const struct gj_status *status, const GjCandidate *left,
-						   const GjCandidate *right, double rows, int columns);
+extern Cost gj_daemon_cost(const struct gj_status *status, const GjTree *left,
+						   const GjTree *right, double rows, int columns);
 
 /*
  * The daemon's evaluation of that many conditions on each of these rows, or
@@ -58,10 +58,10 @@ extern Cost gj_condition_cost(const struct gj_status *status, double rows, int c
  * Total cost before the first row: opening the job, feeding and joining.  The
  * margin applies to everything but the scans.
  */
-extern Cost gj_job_cost(const GjCandidate *tree);
+extern Cost gj_job_cost(const GjTree *tree);
 
 /* The part of it that is copying columns into batches. */
-extern Cost gj_fill_cost(const GjCandidate *tree);
+extern Cost gj_fill_cost(const GjTree *tree);
 
 /*
  * Returning rows with columns of this weight to one process, with the margin.
@@ -69,7 +69,7 @@ extern Cost gj_fill_cost(const GjCandidate *tree);
 extern Cost gj_return_cost(double rows, double weight);
 
 /* The number of rows for which the return of the tree's result is charged. */
-extern double gj_priced_rows(const GjCandidate *tree);
+extern double gj_priced_rows(const GjTree *tree);
 
 /*
  * The daemon's aggregation of so many rows into groups by keys.  leaves are all

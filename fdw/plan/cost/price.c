@@ -16,7 +16,7 @@
 GjNativeTime
 gj_native_time(PlannerInfo *root, const Path *native)
 {
-	GjNativeTime time = {.processes = {.surplus = 1}};
+	GjNativeTime time = {.processes = {.growth = 1}};
 
 	if (gj_estimate_native)
 		time.ns = gj_path_ns(root, native, &time.processes);
@@ -77,9 +77,9 @@ gj_child_scan_cost(PlannerInfo *root, const Path *child)
 
 GjTime
 gj_own_time(const Path *native, const GjNativeTime *time, Cost cost, double unit,
-			double surplus)
+			double growth)
 {
-	GjTime		own = {.surplus = surplus};
+	GjTime		own = {.growth = growth};
 
 	own.ns = cost / GJ_NS_COST;
 	own.saved_ns = time->ns + time->processes.saved_ns - own.ns;
@@ -119,7 +119,7 @@ find_scanned(Path *path, Relids *scanned)
 }
 
 static Cost
-unshared_scans(const GjCandidate *tree, Relids scanned)
+unshared_scans(const GjTree *tree, Relids scanned)
 {
 	if (tree->source == NULL)
 		return unshared_scans(tree->left, scanned) + unshared_scans(tree->right, scanned);
@@ -128,7 +128,7 @@ unshared_scans(const GjCandidate *tree, Relids scanned)
 }
 
 Cost
-gj_scan_margin(const GjCandidate *tree, const Path *native)
+gj_scan_margin(const GjTree *tree, const Path *native)
 {
 	Relids		scanned = NULL;
 

@@ -31,10 +31,10 @@ extern double gj_order_unit(const Path *native, const GjNativeTime *time);
 
 /*
  * The time of a path of ours with this cost, not yet multiplied by the unit.
- * native is what it replaces, surplus that of its rows.
+ * native is what it replaces, growth that of its rows.
  */
 extern GjTime gj_own_time(const Path *native, const GjNativeTime *time, Cost cost,
-						  double unit, double surplus);
+						  double unit, double growth);
 
 /*
  * The unit for a path of ours with this cost, as in plan/cost/offloaded.h: the given one of
@@ -50,6 +50,6 @@ extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);
  * The margin for those scans of a tree's tables that the native path does not
  * make, because it fetches rows by an index.
  */
-extern Cost gj_scan_margin(const GjCandidate *tree, const Path *native);
+extern Cost gj_scan_margin(const GjTree *tree, const Path *native);
 
 #endif							/* PLAN_COST_PRICE_H */

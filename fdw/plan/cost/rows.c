@@ -76,14 +76,14 @@ distinct_values(PlannerInfo *root, const Var *var, bool *is_default)
 	return n;
 }
 
-/* The expected rows of a column's relation: its surplus is known from gj_query. */
+/* The expected rows of a column's relation: its growth is known from gj_query. */
 static double
 rows_of(PlannerInfo *root, const Var *var)
 {
 	RelOptInfo *rel = gj_base_rel(root, var->varno);
-	const GjBase *base = gj_base_slot(rel);
+	const GjBaserel *base = gj_base_slot(rel);
 
-	return rel->rows * (base != NULL && base->surplus > 0 ? base->surplus : gj_scan_surplus(root, rel));
+	return rel->rows * (base != NULL && base->growth > 0 ? base->growth : gj_scan_growth(root, rel));
 }
 
 /*
@@ -167,11 +167,11 @@ index_selectivity(const IndexOptInfo *index, Index relid, const Equality *found,
 }
 
 /*
- * Stores the surplus if the columns compared contain all columns of a unique
+ * Stores the growth if the columns compared contain all columns of a unique
  * index of the relation: then each row of the other side finds one row.
  */
 static bool
-unique_surplus(RelOptInfo *rel, const Equality *found, int n, double *surplus)
+unique_growth(RelOptInfo *rel, const Equality *found, int n, double *growth)
 {
 	ListCell   *lc;
 
@@ -185,7 +185,7 @@ unique_surplus(RelOptInfo *rel, const Equality *found, int n, double *surplus)
 		selectivity = index_selectivity(index, rel->relid, found, n);
 		if (selectivity == 0)
 			continue;
-		*surplus = Max(1, 1 / (Max(rel->tuples, 1) * selectivity));
+		*growth = Max(1, 1 / (Max(rel->tuples, 1) * selectivity));
 		return true;
 	}
 	return false;
@@ -212,13 +212,13 @@ is_declared(PlannerInfo *root, const Equality *found, int n)
 
 /* Of columns without statistics, and of several that are not independent. */
 static double
-columns_surplus(PlannerInfo *root, const List *clauses)
+columns_growth(PlannerInfo *root, const List *clauses)
 {
 	Equality	found[MAX_EQUALITIES];
 	double		unknown = 1;
 	double		product = 1;
 	double		least = 1;
-	double		surplus;
+	double		growth;
 	int			n = collect_equalities(root, clauses, found);
 
 	for (int i = 0; i < n; i++)
@@ -230,8 +230,8 @@ columns_surplus(PlannerInfo *root, const List *clauses)
 		{
 			RelOptInfo *rel = gj_base_rel(root, found[i].sides[s]->varno);
 
-			if (rel != NULL && unique_surplus(rel, found, n, &surplus))
-				return surplus;
+			if (rel != NULL && unique_growth(rel, found, n, &growth))
+				return growth;
 		}
 
 	/* half way between independent columns and ones that the first implies */
@@ -245,9 +245,9 @@ columns_surplus(PlannerInfo *root, const List *clauses)
 
 /* Of columns whose tables' conditions select the values that have partners. */
 static double
-ranges_surplus(PlannerInfo *root, const List *clauses)
+ranges_growth(PlannerInfo *root, const List *clauses)
 {
-	double		surplus = 1;
+	double		growth = 1;
 	ListCell   *lc;
 
 	foreach(lc, clauses)
@@ -261,9 +261,9 @@ ranges_surplus(PlannerInfo *root, const List *clauses)
 		left = column_of(get_leftop(rinfo->clause));
 		right = column_of(get_rightop(rinfo->clause));
 		if (left != NULL && right != NULL)
-			surplus *= gj_range_surplus(root, left, right);
+			growth *= gj_range_growth(root, left, right);
 	}
-	return surplus;
+	return growth;
 }
 
 /* Is it a column of a table that has no conditions? */
@@ -294,23 +294,23 @@ is_simple(PlannerInfo *root, const List *clauses)
 }
 
 double
-gj_key_surplus(PlannerInfo *root, const List *clauses)
+gj_key_growth(PlannerInfo *root, const List *clauses)
 {
 	if (is_simple(root, clauses))
 		return 1;
-	return columns_surplus(root, clauses) * ranges_surplus(root, clauses);
+	return columns_growth(root, clauses) * ranges_growth(root, clauses);
 }
 
 double
-gj_surplus_rows(PlannerInfo *root, double rows, double surplus, double pairs,
+gj_growth_rows(PlannerInfo *root, double rows, double growth, double pairs,
 				const List *clauses)
 {
 	double		most;
 	ListCell   *lc;
 
-	if (rows > 1 || surplus <= 1)
-		return rows * Max(surplus, 1);
-	most = pairs * gj_key_surplus(root, clauses);
+	if (rows > 1 || growth <= 1)
+		return rows * Max(growth, 1);
+	most = pairs * gj_key_growth(root, clauses);
 	foreach(lc, clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
@@ -318,7 +318,7 @@ gj_surplus_rows(PlannerInfo *root, double rows, double surplus, double pairs,
 		if (rinfo->can_join)
 			most *= selectivity_of(root, rinfo);
 	}
-	return Min(rows * surplus, Max(most, rows));
+	return Min(rows * growth, Max(most, rows));
 }
 
 /*

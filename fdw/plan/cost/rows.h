@@ -10,7 +10,7 @@
  * The factor by which a join's result is expected to exceed core's estimate,
  * given the RestrictInfos by which the two sides are joined.
  */
-extern double gj_key_surplus(PlannerInfo *root, const List *clauses);
+extern double gj_key_growth(PlannerInfo *root, const List *clauses);
 
 /*
  * The expected rows of a join, given core's estimate and the factor by which
@@ -18,7 +18,7 @@ extern double gj_key_surplus(PlannerInfo *root, const List *clauses);
  * factor would be applied to a rounded number.  Then the rows of both sides
  * limit the result, of which pairs pass the clauses.
  */
-extern double gj_surplus_rows(PlannerInfo *root, double rows, double surplus,
+extern double gj_growth_rows(PlannerInfo *root, double rows, double growth,
 							  double pairs, const List *clauses);
 
 /*

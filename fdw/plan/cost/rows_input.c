@@ -11,19 +11,19 @@
 #include "plan/cost/rows_scan.h"
 
 double
-gj_rel_surplus(PlannerInfo *root, RelOptInfo *rel)
+gj_rel_growth(PlannerInfo *root, RelOptInfo *rel)
 {
 	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	GjBase	   *base = gj_base_slot(rel);
+	GjBaserel  *base = gj_base_slot(rel);
 	GjTime		time;
 
 	if (!gj_estimate_native || base == NULL || rel->pathlist == NIL ||
 		(rte->rtekind != RTE_SUBQUERY && rte->rtekind != RTE_CTE))
-		return gj_scan_surplus(root, rel);
-	if (base->surplus == 0)
+		return gj_scan_growth(root, rel);
+	if (base->growth == 0)
 	{
 		(void) gj_path_ns(root, linitial(rel->pathlist), &time);
-		base->surplus = Max(1, time.surplus);
+		base->growth = Max(1, time.growth);
 	}
-	return base->surplus;
+	return base->growth;
 }

@@ -10,6 +10,6 @@
  * The factor, at least 1, by which the rows of a base relation are expected to
  * exceed core's estimate.
  */
-extern double gj_rel_surplus(PlannerInfo *root, RelOptInfo *rel);
+extern double gj_rel_growth(PlannerInfo *root, RelOptInfo *rel);
 
 #endif							/* PLAN_COST_ROWS_INPUT_H */

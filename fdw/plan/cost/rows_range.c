@@ -52,20 +52,20 @@ typedef struct Spread
 	double		high;
 } Spread;
 
-/* The surplus of a join with another table's column. */
-typedef struct KnownSurplus
+/* The growth of a join with another table's column. */
+typedef struct KnownGrowth
 {
 	AttrNumber	attnum;
 	Index		other_relid;
 	AttrNumber	other_attnum;
-	double		surplus;
-} KnownSurplus;
+	double		growth;
+} KnownGrowth;
 
 /* What is known of a table. */
 struct GjOrder
 {
 	List	   *spreads;		/* of Spread */
-	List	   *surpluses;		/* of KnownSurplus, if limited */
+	List	   *growths;		/* of KnownGrowth, if limited */
 	bool		limited;		/* its conditions select a range of its rows */
 	double		first;			/* as fractions of the rows, in the order in
 								 * which they are stored */
@@ -381,7 +381,7 @@ static GjOrder *
 order_of(PlannerInfo *root, RelOptInfo *rel)
 {
 	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	GjBase	   *base = gj_base_slot(rel);
+	GjBaserel  *base = gj_base_slot(rel);
 	GjOrder    *order;
 	ListCell   *lc;
 
@@ -409,7 +409,7 @@ covered(double low, double high, double other_low, double other_high)
 
 /* The conditions of the first column's table limit its rows. */
 static double
-estimate_surplus(PlannerInfo *root, const Var *column, const Var *other)
+estimate_growth(PlannerInfo *root, const Var *column, const Var *other)
 {
 	RelOptInfo *rel = gj_base_rel(root, column->varno);
 	RelOptInfo *other_rel = gj_base_rel(root, other->varno);
@@ -444,45 +444,45 @@ has_conditions(const RelOptInfo *rel)
 
 /* Estimated once: paths of joins are many. */
 static double
-limited_surplus(PlannerInfo *root, RelOptInfo *rel, const Var *column, const Var *other)
+limited_growth(PlannerInfo *root, RelOptInfo *rel, const Var *column, const Var *other)
 {
 	GjOrder    *order;
-	KnownSurplus *known;
+	KnownGrowth *known;
 	ListCell   *lc;
 
 	if (!has_conditions(rel) || (order = order_of(root, rel)) == NULL || !order->limited)
 		return 1;
-	foreach(lc, order->surpluses)
+	foreach(lc, order->growths)
 	{
 		known = lfirst(lc);
 		if (known->attnum == column->varattno && known->other_relid == (Index) other->varno &&
 			known->other_attnum == other->varattno)
-			return known->surplus;
+			return known->growth;
 	}
-	known = palloc(sizeof(KnownSurplus));
-	*known = (KnownSurplus)
+	known = palloc(sizeof(KnownGrowth));
+	*known = (KnownGrowth)
 	{
 		.attnum = column->varattno,
 			.other_relid = other->varno,
 			.other_attnum = other->varattno,
-			.surplus = estimate_surplus(root, column, other)
+			.growth = estimate_growth(root, column, other)
 	};
-	order->surpluses = lappend(order->surpluses, known);
-	return known->surplus;
+	order->growths = lappend(order->growths, known);
+	return known->growth;
 }
 
 double
-gj_range_surplus(PlannerInfo *root, const Var *a, const Var *b)
+gj_range_growth(PlannerInfo *root, const Var *a, const Var *b)
 {
 	RelOptInfo *rel = gj_base_rel(root, a->varno);
 	RelOptInfo *other = gj_base_rel(root, b->varno);
 	MemoryContext old;
-	double		surplus;
+	double		growth;
 
 	if (rel == NULL || (!has_conditions(rel) && !has_conditions(other)))
 		return 1;
 	old = MemoryContextSwitchTo(GetMemoryChunkContext(rel));
-	surplus = limited_surplus(root, rel, a, b) * limited_surplus(root, other, b, a);
+	growth = limited_growth(root, rel, a, b) * limited_growth(root, other, b, a);
 	MemoryContextSwitchTo(old);
-	return surplus;
+	return growth;
 }

@@ -12,6 +12,6 @@
  * exceed core's estimate, because conditions of the tables of a and b select
  * those values that the other table has.
  */
-extern double gj_range_surplus(PlannerInfo *root, const Var *a, const Var *b);
+extern double gj_range_growth(PlannerInfo *root, const Var *a, const Var *b);
 
 #endif							/* PLAN_COST_ROWS_RANGE_H */

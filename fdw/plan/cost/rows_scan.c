@@ -26,7 +26,7 @@ gj_lacks_statistics(PlannerInfo *root, const RelOptInfo *rel)
  * function's path only.
  */
 static double
-function_surplus(const RelOptInfo *rel)
+function_growth(const RelOptInfo *rel)
 {
 	double		rows = rel->rows;
 	ListCell   *lc;
@@ -45,12 +45,12 @@ function_surplus(const RelOptInfo *rel)
 
 /* core expects that one row in 200 has a value, of several columns one in 40000. */
 double
-gj_scan_surplus(PlannerInfo *root, const RelOptInfo *rel)
+gj_scan_growth(PlannerInfo *root, const RelOptInfo *rel)
 {
 	if (rel->reloptkind != RELOPT_BASEREL)
 		return 1;
 	if (rel->baserestrictinfo == NIL || !gj_lacks_statistics(root, rel))
-		return function_surplus(rel);
+		return function_growth(rel);
 	return Max(1, sqrt(rel->tuples / Max(rel->rows, 1)));
 }
 

@@ -17,7 +17,7 @@ extern bool gj_lacks_statistics(PlannerInfo *root, const RelOptInfo *rel);
  * The factor, at least 1, by which the rows that pass a relation's conditions
  * are expected to exceed core's estimate.
  */
-extern double gj_scan_surplus(PlannerInfo *root, const RelOptInfo *rel);
+extern double gj_scan_growth(PlannerInfo *root, const RelOptInfo *rel);
 
 /* The rows of a relation that are read, whether they pass its conditions or not. */
 extern double gj_rows_read(PlannerInfo *root, const RelOptInfo *rel);

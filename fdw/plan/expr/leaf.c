@@ -94,12 +94,12 @@ column_json(GjTranslator *t, const Var *var, GjForm form, bool is_key)
 
 /* A numeric column without a declared scale. */
 static bool
-widened_column(GjTranslator *t, const Var *var, GjValueJson *value)
+unscaled_column(GjTranslator *t, const Var *var, GjValueJson *value)
 {
-	value->scale = gj_widened_scale(t->root, var);
+	value->scale = gj_unscaled_scale(t->root, var);
 	if (value->scale < 0)
 		return false;
-	value->json = psprintf("{\"decimal\":%s}", column_json(t, var, GJ_FORM_WIDENED, true));
+	value->json = psprintf("{\"decimal\":%s}", column_json(t, var, GJ_FORM_UNSCALED, true));
 	value->display_scale = psprintf("{\"column\":%s}", column_json(t, var, GJ_FORM_SCALE, true));
 	return true;
 }
@@ -140,7 +140,7 @@ gj_translate_column(GjTranslator *t, const Var *var, GjReading reading, GjValueJ
 	{
 		value->width = 8;
 		if (!gj_decimal_scale(var->vartype, var->vartypmod, &value->scale))
-			return reading == GJ_READ_VALUE && widened_column(t, var, value);
+			return reading == GJ_READ_VALUE && unscaled_column(t, var, value);
 		value->json = psprintf(reading == GJ_READ_STORED ? "{\"column\":%s}" : "{\"decimal\":%s}",
 							   column_json(t, var, GJ_FORM_DECIMAL, true));
 		return true;

@@ -127,7 +127,7 @@ join_size(const GjTreeSize *left, const GjTreeSize *right, GjTextSize residual,
 
 /* As plan/join/joins.c describes the join and job/json.c writes it. */
 void
-gj_measure(const GjClauses *clauses, GjCandidate *tree)
+gj_measure(const GjClauses *clauses, GjTree *tree)
 {
 	GjTextSize	residual = clauses->residual_size;
 	GjTextSize	filter = clauses->filter_size;
@@ -142,7 +142,7 @@ gj_measure(const GjClauses *clauses, GjCandidate *tree)
 }
 
 bool
-gj_document_fits(const GjCandidate *tree, const GjAggregate *aggregate)
+gj_document_fits(const GjTree *tree, const GjAggregate *aggregate)
 {
 	GjTreeSize	size = aggregate != NULL ? tree->whole_size : tree->size;
 	const char *above[6] = {NULL};

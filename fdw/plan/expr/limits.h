@@ -26,12 +26,12 @@ extern bool gj_json_can_fail(const char *json);
 extern void gj_add_text(GjTextSize *size, const char *json);
 
 /* Records the size of a join with these conditions, whose sides have theirs. */
-extern void gj_measure(const GjClauses *clauses, GjCandidate *tree);
+extern void gj_measure(const GjClauses *clauses, GjTree *tree);
 
 /*
  * Does the daemon accept the document of this job?  aggregate is NULL for a
- * GpuJoin.
+ * OffloadJoin.
  */
-extern bool gj_document_fits(const GjCandidate *tree, const GjAggregate *aggregate);
+extern bool gj_document_fits(const GjTree *tree, const GjAggregate *aggregate);
 
 #endif							/* PLAN_EXPR_LIMITS_H */

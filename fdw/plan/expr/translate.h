@@ -57,7 +57,7 @@ typedef struct GjTranslator
 	 * The tree whose rows are read.  A hidden column is replaced by an equal
 	 * one.  NULL: columns of the tables in hidden are not read.
 	 */
-	const GjCandidate *tree;
+	const GjTree *tree;
 	Relids		hidden;
 	bool		met_hidden;		/* set: an expression needs a hidden column */
 

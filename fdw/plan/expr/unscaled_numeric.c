@@ -24,15 +24,15 @@
 #include "plan/expr/unscaled_numeric.h"
 #include "plan/input/computed.h"
 
-typedef struct GjWidened
+typedef struct GjUnscaled
 {
-	struct GjWidened *next;
+	struct GjUnscaled *next;
 	AttrNumber	attnum;
 	int			scale;			/* -1: not expected to be 64-bit decimals */
 	bool		alike;			/* the sampled values, see gj_looks_alike() */
-} GjWidened;
+} GjUnscaled;
 
-static const GjWidened no_numbers = {.scale = -1};
+static const GjUnscaled no_numbers = {.scale = -1};
 
 /* More decimals than the statistics know, if the integers stay small. */
 #define SPARE_DECIMALS 4
@@ -154,7 +154,7 @@ samples_look_alike(HeapTuple tuple)
 
 /* What the statistics say about a column, if it has numbers without a declared scale. */
 static void
-examine(PlannerInfo *root, const Var *var, GjWidened *column)
+examine(PlannerInfo *root, const Var *var, GjUnscaled *column)
 {
 	VariableStatData data;
 
@@ -175,32 +175,32 @@ examine(PlannerInfo *root, const Var *var, GjWidened *column)
  * in between, while the column's values are fed by the same scale as expressions
  * read them by.
  */
-static const GjWidened *
-widened(PlannerInfo *root, const Var *var)
+static const GjUnscaled *
+unscaled(PlannerInfo *root, const Var *var)
 {
 	RelOptInfo *rel = gj_base_rel(root, var->varno);
-	GjBase	   *base = rel != NULL ? gj_base_slot(rel) : NULL;
-	GjWidened  *column;
+	GjBaserel  *base = rel != NULL ? gj_base_slot(rel) : NULL;
+	GjUnscaled *column;
 
 	if (base == NULL)			/* no input */
 		return &no_numbers;
-	for (column = base->widened; column != NULL; column = column->next)
+	for (column = base->unscaled; column != NULL; column = column->next)
 		if (column->attnum == var->varattno)
 			return column;
 
 	/* with GEQO the relation outlives the current memory context */
-	column = MemoryContextAllocZero(GetMemoryChunkContext(base), sizeof(GjWidened));
+	column = MemoryContextAllocZero(GetMemoryChunkContext(base), sizeof(GjUnscaled));
 	column->attnum = var->varattno;
 	examine(root, var, column);
-	column->next = base->widened;
-	base->widened = column;
+	column->next = base->unscaled;
+	base->unscaled = column;
 	return column;
 }
 
 int
-gj_widened_scale(PlannerInfo *root, const Var *var)
+gj_unscaled_scale(PlannerInfo *root, const Var *var)
 {
-	return widened(root, var)->scale;
+	return unscaled(root, var)->scale;
 }
 
 bool
@@ -216,7 +216,7 @@ gj_looks_alike(PlannerInfo *root, const Expr *expr)
 		int			scale;
 
 		if (!gj_decimal_scale(var->vartype, var->vartypmod, &scale) &&
-			widened(root, var)->scale >= 0 && !widened(root, var)->alike)
+			unscaled(root, var)->scale >= 0 && !unscaled(root, var)->alike)
 			return false;
 	}
 	return true;

@@ -10,7 +10,7 @@
  * The scale at which the column's values are expected to be 64-bit decimals, or
  * -1 if that is not expected.
  */
-extern int	gj_widened_scale(PlannerInfo *root, const Var *var);
+extern int	gj_unscaled_scale(PlannerInfo *root, const Var *var);
 
 /*
  * Do equal values of the expression probably have the same number of decimals?

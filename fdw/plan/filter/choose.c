@@ -42,7 +42,7 @@
 /* A filter of one column of an input. */
 typedef struct Best
 {
-	int			source;			/* columns of the closure */
+	int			source;			/* columns of the legal filters */
 	int			target;
 	double		passing;
 	double		ns;				/* of testing a row */
@@ -60,19 +60,19 @@ typedef struct Filters
 typedef struct Choice
 {
 	PlannerInfo *root;
-	GjCandidate *tree;
-	GjClosure	closure;
-	int			inputs[GJ_CLOSURE_COLUMNS]; /* of the columns */
+	GjTree	   *tree;
+	GjLegalFilters legal;
+	int			inputs[GJ_LEGAL_COLUMNS]; /* of the columns */
 	int			ninputs;
 	Cost		largest;		/* of the feeds */
-	GjCandidate *leaves[GJ_MAX_INPUTS];
+	GjTree	   *leaves[GJ_MAX_INPUTS];
 	double		rows[GJ_MAX_INPUTS];	/* expected to be fed */
 	bool		fed[GJ_MAX_INPUTS];
 	Filters		filters[GJ_MAX_INPUTS];
 } Choice;
 
 static void
-collect_leaves(Choice *choice, GjCandidate *tree)
+collect_leaves(Choice *choice, GjTree *tree)
 {
 	if (tree->source == NULL)
 	{
@@ -107,10 +107,10 @@ sizes_differ(const Choice *choice)
 static void
 find_sources(Choice *choice)
 {
-	gj_find_sources(choice->tree, &choice->closure);
-	for (int c = 0; c < choice->closure.ncolumns; c++)
+	gj_find_sources(choice->tree, &choice->legal);
+	for (int c = 0; c < choice->legal.ncolumns; c++)
 	{
-		int			relid = choice->closure.columns[c].var->varno;
+		int			relid = choice->legal.columns[c].var->varno;
 		int			i = 0;
 
 		while (i < choice->ninputs - 1 && choice->leaves[i]->source->rel->relid != (Index) relid)
@@ -128,8 +128,8 @@ find_sources(Choice *choice)
 static double
 passing(Choice *choice, int source, int target)
 {
-	const GjValues *from = gj_values(choice->root, choice->closure.columns[source].var);
-	const GjValues *to = gj_values(choice->root, choice->closure.columns[target].var);
+	const GjValues *from = gj_values(choice->root, choice->legal.columns[source].var);
+	const GjValues *to = gj_values(choice->root, choice->legal.columns[target].var);
 	int			input = choice->inputs[source];
 	double		tuples = Max(choice->leaves[input]->source->rel->tuples, choice->rows[input]);
 	double		distinct;
@@ -140,8 +140,8 @@ passing(Choice *choice, int source, int target)
 	tuples = Max(tuples, 1);
 	distinct = Min(from->known ? from->distinct : tuples, tuples);
 	fed = distinct * (1 - pow(1 - Min(choice->rows[input] / tuples, 1), tuples / distinct));
-	fed *= gj_range_surplus(choice->root, choice->closure.columns[source].var,
-							choice->closure.columns[target].var);
+	fed *= gj_range_growth(choice->root, choice->legal.columns[source].var,
+							choice->legal.columns[target].var);
 	return Min(1, fed / Max(distinct, to->distinct)) * (1 - to->null_fraction);
 }
 
@@ -163,7 +163,7 @@ is_soon(const Choice *choice, int source)
 static double
 test_ns(const Choice *choice, int target)
 {
-	const GjKeyColumn *column = &choice->closure.columns[target];
+	const GjKeyColumn *column = &choice->legal.columns[target];
 
 	return gj_filter_ns(column->form, get_typlen(column->var->vartype),
 						gj_average_width(choice->root, column->var));
@@ -176,7 +176,7 @@ pays(const Choice *choice, int input, double passing, double ns)
 	const GjSource *to = choice->leaves[input]->source;
 
 	return passing <= MOST_PASSING &&
-		(gj_force ||
+		(gj_debug_force ||
 		 (choice->leaves[input]->rows * (1 - passing) >= LEAST_DROPPED &&
 		  gj_filter_pays(to, gj_base_slot(to->rel)->weight, ns, passing)));
 }
@@ -221,15 +221,15 @@ consider(Choice *choice, int source, int target)
 static void
 consider_all(Choice *choice, int fed)
 {
-	const GjClosure *closure = &choice->closure;
+	const GjLegalFilters *legal = &choice->legal;
 	GjColumnSet columns = 0;
 
-	for (int c = 0; c < closure->ncolumns; c++)
+	for (int c = 0; c < legal->ncolumns; c++)
 		if (choice->inputs[c] == fed)
 			columns |= GJ_COLUMN_BIT(c);
-	for (int target = 0; target < closure->ncolumns; target++)
+	for (int target = 0; target < legal->ncolumns; target++)
 	{
-		GjColumnSet sources = closure->columns[target].sources & columns;
+		GjColumnSet sources = legal->columns[target].sources & columns;
 
 		if (choice->fed[choice->inputs[target]])
 			continue;
@@ -267,45 +267,45 @@ next_input(const Choice *choice)
 }
 
 static void
-add_filter(GjSideways *sideways, const GjClosure *closure, const Best *best)
+add_filter(GjKeyFilters *key_filters, const GjLegalFilters *legal, const Best *best)
 {
 	GjChosenFilter *chosen = palloc(sizeof(GjChosenFilter));
 
-	chosen->source = closure->columns[best->source].var;
-	chosen->target = closure->columns[best->target].var;
-	chosen->source_form = closure->columns[best->source].form;
-	chosen->target_form = closure->columns[best->target].form;
+	chosen->source = legal->columns[best->source].var;
+	chosen->target = legal->columns[best->target].var;
+	chosen->source_form = legal->columns[best->source].form;
+	chosen->target_form = legal->columns[best->target].form;
 	chosen->passing = best->passing;
-	sideways->filters = lappend(sideways->filters, chosen);
+	key_filters->filters = lappend(key_filters->filters, chosen);
 }
 
 /*
  * Feeds the inputs in thought, one after the other, the smallest one first.
  */
 static void
-feed(Choice *choice, GjSideways *sideways)
+feed(Choice *choice, GjKeyFilters *key_filters)
 {
 	for (int at = 0; at < choice->ninputs; at++)
 	{
 		int			input = next_input(choice);
-		GjCandidate *leaf = choice->leaves[input];
+		GjTree	   *leaf = choice->leaves[input];
 		Filters    *filters = &choice->filters[input];
-		int			n = Min(filters->n, GJ_MAX_FILTERS - list_length(sideways->filters));
+		int			n = Min(filters->n, GJ_MAX_FILTERS - list_length(key_filters->filters));
 		double		ns = 0;
 
 		if (n > 1)
 			qsort(filters->best, n, sizeof(Best), by_passing);
 		for (int i = 0; i < n; i++)
 		{
-			add_filter(sideways, &choice->closure, &filters->best[i]);
+			add_filter(key_filters, &choice->legal, &filters->best[i]);
 			ns += filters->best[i].ns;
 		}
 		choice->fed[input] = true;
 		choice->rows[input] *= filters->passed;
-		sideways->order[at] = input;
-		sideways->passing[input] = filters->passed;
+		key_filters->order[at] = input;
+		key_filters->passing[input] = filters->passed;
 		if (n > 0)
-			sideways->saved += gj_filter_saving(leaf->source, gj_base_slot(leaf->source->rel)->weight,
+			key_filters->saved += gj_filter_saving(leaf->source, gj_base_slot(leaf->source->rel)->weight,
 												ns, filters->passed, leaf->workers);
 		if (at < choice->ninputs - 1)
 			consider_all(choice, input);
@@ -313,27 +313,27 @@ feed(Choice *choice, GjSideways *sideways)
 }
 
 void
-gj_choose_filters(PlannerInfo *root, GjCandidate *tree)
+gj_choose_filters(PlannerInfo *root, GjTree *tree)
 {
 	Choice		choice;
-	GjSideways *sideways;
+	GjKeyFilters *key_filters;
 
-	if (!gj_sideways_filters || tree->source != NULL || tree->sideways != NULL)
+	if (!gj_enable_key_filters || tree->source != NULL || tree->key_filters != NULL)
 		return;
-	sideways = tree->sideways = palloc0(sizeof(GjSideways));
-	sideways->order = palloc(tree->ninputs * sizeof(int));
-	sideways->passing = palloc(tree->ninputs * sizeof(double));
+	key_filters = tree->key_filters = palloc0(sizeof(GjKeyFilters));
+	key_filters->order = palloc(tree->ninputs * sizeof(int));
+	key_filters->passing = palloc(tree->ninputs * sizeof(double));
 
 	/* it is large, and most trees need little of it */
 	choice.root = root;
 	choice.tree = tree;
 	choice.ninputs = 0;
 	choice.largest = 0;
-	choice.closure.ncolumns = choice.closure.npairs = 0;
+	choice.legal.ncolumns = choice.legal.npairs = 0;
 	collect_leaves(&choice, tree);
 	if (sizes_differ(&choice))
 		find_sources(&choice);
-	feed(&choice, sideways);
+	feed(&choice, key_filters);
 }
 
 /* ---- the plan ---- */
@@ -380,24 +380,24 @@ set_order(GjPlan *plan, const int *fed)
 }
 
 void
-gj_add_filters(GjInputs *inputs, GjCandidate *tree)
+gj_add_filters(GjInputs *inputs, GjTree *tree)
 {
 	GjPlan	   *plan = inputs->plan;
-	const GjSideways *sideways;
+	const GjKeyFilters *key_filters;
 	ListCell   *lc;
 
 	gj_choose_filters(inputs->root, tree);
-	sideways = tree->sideways;
+	key_filters = tree->key_filters;
 	plan->order = palloc(plan->ninputs * sizeof(int));
 	for (int i = 0; i < plan->ninputs; i++)
-		plan->inputs[i].passing = sideways != NULL ? sideways->passing[i] : 1;
-	if (sideways == NULL)
+		plan->inputs[i].passing = key_filters != NULL ? key_filters->passing[i] : 1;
+	if (key_filters == NULL)
 	{
 		set_order(plan, NULL);
 		return;
 	}
-	plan->filters = palloc(Max(1, list_length(sideways->filters)) * sizeof(GjFilter));
-	foreach(lc, sideways->filters)
+	plan->filters = palloc(Max(1, list_length(key_filters->filters)) * sizeof(GjFilter));
+	foreach(lc, key_filters->filters)
 	{
 		const GjChosenFilter *chosen = lfirst(lc);
 		GjFilter   *filter = &plan->filters[plan->nfilters++];
@@ -406,5 +406,5 @@ gj_add_filters(GjInputs *inputs, GjCandidate *tree)
 		filter->target = gj_need_column(inputs, chosen->target, chosen->target_form, true);
 		filter->passing = chosen->passing;
 	}
-	set_order(plan, sideways->order);
+	set_order(plan, key_filters->order);
 }

@@ -10,12 +10,12 @@
  * Chooses the tree's filters, and computes what they save.  Does nothing if
  * that was done before.
  */
-extern void gj_choose_filters(PlannerInfo *root, GjCandidate *tree);
+extern void gj_choose_filters(PlannerInfo *root, GjTree *tree);
 
 /*
  * Adds the tree's filters and the order of feeding to the plan.  Its joins have
  * been added before.
  */
-extern void gj_add_filters(GjInputs *inputs, GjCandidate *tree);
+extern void gj_add_filters(GjInputs *inputs, GjTree *tree);
 
 #endif							/* PLAN_FILTER_CHOOSE_H */

@@ -19,43 +19,43 @@
 #include "plan/filter/legal.h"
 #include "plan/join/key_form.h"
 
-StaticAssertDecl(GJ_CLOSURE_COLUMNS <= 64, "one bit for each column");
+StaticAssertDecl(GJ_LEGAL_COLUMNS <= 64, "one bit for each column");
 
 /* Position of a column; -1 if there are too many. */
 static int
-column_of(GjClosure *closure, const Var *var, GjForm form)
+column_of(GjLegalFilters *legal, const Var *var, GjForm form)
 {
-	for (int i = 0; i < closure->ncolumns; i++)
+	for (int i = 0; i < legal->ncolumns; i++)
 	{
-		const GjKeyColumn *c = &closure->columns[i];
+		const GjKeyColumn *c = &legal->columns[i];
 
 		if (c->var->varno == var->varno && c->var->varattno == var->varattno &&
 			c->form == form)
 			return i;
 	}
-	if (closure->ncolumns == GJ_CLOSURE_COLUMNS)
+	if (legal->ncolumns == GJ_LEGAL_COLUMNS)
 		return -1;
-	closure->columns[closure->ncolumns] = (GjKeyColumn)
+	legal->columns[legal->ncolumns] = (GjKeyColumn)
 	{
 		.var = var, .form = form
 	};
-	return closure->ncolumns++;
+	return legal->ncolumns++;
 }
 
 static void
-collect_pairs(GjClosure *closure, const GjCandidate *tree)
+collect_pairs(GjLegalFilters *legal, const GjTree *tree)
 {
-	int			left_begin = closure->npairs;
+	int			left_begin = legal->npairs;
 	int			right_begin;
 	int			join_begin;
 	ListCell   *lc;
 
 	if (tree->source != NULL)
 		return;
-	collect_pairs(closure, tree->left);
-	right_begin = closure->npairs;
-	collect_pairs(closure, tree->right);
-	join_begin = closure->npairs;
+	collect_pairs(legal, tree->left);
+	right_begin = legal->npairs;
+	collect_pairs(legal, tree->right);
+	join_begin = legal->npairs;
 	foreach(lc, tree->keys)
 	{
 		const GjKey *key = lfirst(lc);
@@ -70,13 +70,13 @@ collect_pairs(GjClosure *closure, const GjCandidate *tree)
 		GjForm		left_form;
 		GjForm		right_form;
 
-		if (closure->npairs == GJ_CLOSURE_PAIRS)
+		if (legal->npairs == GJ_LEGAL_PAIRS)
 			continue;
 		(void) gj_key_forms(key->kind, left, right, &left_form, &right_form);
-		pair.left = column_of(closure, left, left_form);
-		pair.right = column_of(closure, right, right_form);
+		pair.left = column_of(legal, left, left_form);
+		pair.right = column_of(legal, right, right_form);
 		if (pair.left >= 0 && pair.right >= 0)
-			closure->pairs[closure->npairs++] = pair;
+			legal->pairs[legal->npairs++] = pair;
 	}
 }
 
@@ -101,7 +101,7 @@ leads_to_superset(JoinType kind, bool *right, bool *left)
 
 /* All columns that the keys of some joins lead to from one of them. */
 static GjColumnSet
-reach(const GjClosure *closure, int begin, int end, int column,
+reach(const GjLegalFilters *legal, int begin, int end, int column,
 	  void (*leads) (JoinType kind, bool *right, bool *left))
 {
 	GjColumnSet reached = GJ_COLUMN_BIT(column);
@@ -112,7 +112,7 @@ reach(const GjClosure *closure, int begin, int end, int column,
 		before = reached;
 		for (int i = begin; i < end; i++)
 		{
-			const GjKeyPair *pair = &closure->pairs[i];
+			const GjKeyPair *pair = &legal->pairs[i];
 			bool		right;
 			bool		left;
 
@@ -131,7 +131,7 @@ reach(const GjClosure *closure, int begin, int end, int column,
  * it?  Then the tree lacks just these without that row.
  */
 static bool
-passes_rows(const GjCandidate *tree, int relid)
+passes_rows(const GjTree *tree, int relid)
 {
 	if (!bms_is_member(relid, tree->relids))
 		return false;
@@ -146,12 +146,12 @@ passes_rows(const GjCandidate *tree, int relid)
  * columns "targets", without a partner on its other side, of columns "sources".
  */
 static void
-add_sources(GjClosure *closure, const GjCandidate *from, GjColumnSet targets,
+add_sources(GjLegalFilters *legal, const GjTree *from, GjColumnSet targets,
 			GjColumnSet sources)
 {
 	for (; targets != 0; targets &= targets - 1)
 	{
-		GjKeyColumn *target = &closure->columns[pg_rightmost_one_pos64(targets)];
+		GjKeyColumn *target = &legal->columns[pg_rightmost_one_pos64(targets)];
 
 		if (!passes_rows(from, target->var->varno))
 			continue;
@@ -160,33 +160,33 @@ add_sources(GjClosure *closure, const GjCandidate *from, GjColumnSet targets,
 }
 
 static GjColumnSet
-reach_left(const GjClosure *closure, const GjKeyPair *pair,
+reach_left(const GjLegalFilters *legal, const GjKeyPair *pair,
 		   void (*leads) (JoinType kind, bool *right, bool *left))
 {
-	return reach(closure, pair->left_begin, pair->right_begin, pair->left, leads);
+	return reach(legal, pair->left_begin, pair->right_begin, pair->left, leads);
 }
 
 static GjColumnSet
-reach_right(const GjClosure *closure, const GjKeyPair *pair,
+reach_right(const GjLegalFilters *legal, const GjKeyPair *pair,
 			void (*leads) (JoinType kind, bool *right, bool *left))
 {
-	return reach(closure, pair->right_begin, pair->join_begin, pair->right, leads);
+	return reach(legal, pair->right_begin, pair->join_begin, pair->right, leads);
 }
 
 void
-gj_find_sources(const GjCandidate *tree, GjClosure *closure)
+gj_find_sources(const GjTree *tree, GjLegalFilters *legal)
 {
-	collect_pairs(closure, tree);
-	for (int i = 0; i < closure->npairs; i++)
+	collect_pairs(legal, tree);
+	for (int i = 0; i < legal->npairs; i++)
 	{
-		const GjKeyPair *pair = &closure->pairs[i];
-		const GjCandidate *join = pair->join;
+		const GjKeyPair *pair = &legal->pairs[i];
+		const GjTree *join = pair->join;
 
 		if (join->kind == JOIN_INNER || join->kind == JOIN_SEMI)
-			add_sources(closure, join->left, reach_left(closure, pair, leads_to_value),
-						reach_right(closure, pair, leads_to_superset));
+			add_sources(legal, join->left, reach_left(legal, pair, leads_to_value),
+						reach_right(legal, pair, leads_to_superset));
 		if (join->kind != JOIN_FULL)
-			add_sources(closure, join->right, reach_right(closure, pair, leads_to_value),
-						reach_left(closure, pair, leads_to_superset));
+			add_sources(legal, join->right, reach_right(legal, pair, leads_to_value),
+						reach_left(legal, pair, leads_to_superset));
 	}
 }

@@ -7,10 +7,10 @@
 #include "plan/state.h"
 
 /* Bounds of what is considered: larger trees have fewer filters. */
-#define GJ_CLOSURE_COLUMNS 64
-#define GJ_CLOSURE_PAIRS 64
+#define GJ_LEGAL_COLUMNS 64
+#define GJ_LEGAL_PAIRS 64
 
-/* Columns of a closure, one bit each. */
+/* Columns of legal filters, one bit each. */
 typedef uint64 GjColumnSet;
 
 #define GJ_COLUMN_BIT(column) (UINT64CONST(1) << (column))
@@ -34,7 +34,7 @@ typedef struct GjKeyColumn
  */
 typedef struct GjKeyPair
 {
-	const GjCandidate *join;
+	const GjTree *join;
 	int			left;
 	int			right;
 	int			left_begin;
@@ -42,15 +42,15 @@ typedef struct GjKeyPair
 	int			join_begin;
 } GjKeyPair;
 
-typedef struct GjClosure
+typedef struct GjLegalFilters
 {
 	int			ncolumns;
-	GjKeyColumn columns[GJ_CLOSURE_COLUMNS];
+	GjKeyColumn columns[GJ_LEGAL_COLUMNS];
 	int			npairs;
-	GjKeyPair	pairs[GJ_CLOSURE_PAIRS];
-} GjClosure;
+	GjKeyPair	pairs[GJ_LEGAL_PAIRS];
+} GjLegalFilters;
 
-/* Fills in an empty closure for the tree. */
-extern void gj_find_sources(const GjCandidate *tree, GjClosure *closure);
+/* Fills in an empty legal for the tree. */
+extern void gj_find_sources(const GjTree *tree, GjLegalFilters *legal);
 
 #endif							/* PLAN_FILTER_LEGAL_H */

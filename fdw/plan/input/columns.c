@@ -121,8 +121,8 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	if (gj_is_key_form(form))
 	{
 		gj_describe_key(form, column);
-		if (form == GJ_FORM_WIDENED)
-			column->scale = gj_widened_scale(inputs->root, var);
+		if (form == GJ_FORM_UNSCALED)
+			column->scale = gj_unscaled_scale(inputs->root, var);
 	}
 	else if (!gj_describe_payload(var->vartype, var->vartypmod, column))
 		gj_note_defect(&plan->defect, "a column has type %u, which cannot be fed", var->vartype);

@@ -38,7 +38,7 @@ computed_var(const RelOptInfo *rel, int i, Expr *expr)
 
 /* Returns the position of the expression among the computed columns, or -1. */
 static int
-find_computed(const GjBase *base, const Expr *expr)
+find_computed(const GjBaserel *base, const Expr *expr)
 {
 	ListCell   *lc;
 
@@ -57,7 +57,7 @@ find_computed(const GjBase *base, const Expr *expr)
 }
 
 Var *
-gj_compute(RelOptInfo *rel, GjBase *base, Expr *expr)
+gj_compute(RelOptInfo *rel, GjBaserel *base, Expr *expr)
 {
 	int			i = find_computed(base, expr);
 
@@ -97,7 +97,7 @@ Var *
 gj_column(PlannerInfo *root, Expr *expr)
 {
 	RelOptInfo *rel;
-	const GjBase *base;
+	const GjBaserel *base;
 	int			i;
 
 	if (IsA(expr, Var))
@@ -157,7 +157,7 @@ gj_key_expression(PlannerInfo *root, Expr *expr)
 	const FuncExpr *call = (const FuncExpr *) expr;
 	Expr	   *arg;
 	RelOptInfo *rel;
-	GjBase	   *base;
+	GjBaserel  *base;
 
 	if (!IsA(expr, FuncExpr))
 		return gj_column(root, expr);
@@ -341,7 +341,7 @@ gj_total_expression(PlannerInfo *root, Expr *expr)
 {
 	Total		total = {0};
 	RelOptInfo *rel;
-	GjBase	   *base;
+	GjBaserel  *base;
 
 	(void) check_total((Node *) expr, &total);
 	if (total.other || total.var == NULL)

@@ -32,7 +32,7 @@ extern Expr *gj_computed(PlannerInfo *root, const Var *var);
  * Returns the column of rel for this expression, which reads only columns of
  * rel, and adds it if necessary.  base is that of rel.
  */
-extern Var *gj_compute(RelOptInfo *rel, GjBase *base, Expr *expr);
+extern Var *gj_compute(RelOptInfo *rel, GjBaserel *base, Expr *expr);
 
 /* The planner's estimate of bytes per value. */
 extern int	gj_average_width(PlannerInfo *root, const Var *var);

@@ -126,7 +126,7 @@ reads_outer_row(PlannerInfo *root, Bitmapset *set)
 }
 
 bool
-gj_is_rerun(PlannerInfo *root)
+gj_is_correlated(PlannerInfo *root)
 {
 	return root->parent_root != NULL && reads_outer_row(root, NULL);
 }

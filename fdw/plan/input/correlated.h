@@ -10,6 +10,6 @@
  * Does a query level read values of a row outside of it, itself or in one of
  * its subqueries?  Its scans and joins must have been planned.
  */
-extern bool gj_is_rerun(PlannerInfo *root);
+extern bool gj_is_correlated(PlannerInfo *root);
 
 #endif							/* PLAN_INPUT_CORRELATED_H */

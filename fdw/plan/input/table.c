@@ -34,7 +34,7 @@
  * weights.
  */
 static GjReject
-check_columns(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+check_columns(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
 {
 	ListCell   *lc;
 
@@ -134,7 +134,7 @@ walked_attributes(TupleDesc desc, int last)
 }
 
 static bool
-page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+page_feed(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
 {
 	Relation	relation;
 	bool		heap;
@@ -151,7 +151,7 @@ page_feed(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 
 /* Chooses the cheaper of a page feed of rel and a feed from child. */
 static void
-choose_source(PlannerInfo *root, RelOptInfo *rel, GjBase *base, bool page,
+choose_source(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, bool page,
 			  Path *child, int workers, GjSource *source)
 {
 	source->rel = rel;
@@ -212,7 +212,7 @@ cheapest_path(RelOptInfo *rel)
 }
 
 static void
-choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
+choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
 {
 	bool		page = page_feed(root, rel, base);
 	GjSource   *parallel = &base->sources[GJ_PARALLEL];
@@ -231,7 +231,7 @@ choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 		if (page)
 			workers = Max(workers, compute_parallel_worker(rel, rel->pages, -1,
 														   max_parallel_workers_per_gather));
-		if (page && !gj_force)
+		if (page && !gj_debug_force)
 			workers = Min(workers, gj_most_workers());
 		choose_source(root, rel, base, page, child, workers, parallel);
 	}
@@ -242,17 +242,17 @@ choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBase *base)
 }
 
 static void
-make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
+make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, GjVariant variant)
 {
 	GjSource   *source = &base->sources[variant];
-	GjCandidate *leaf = &base->leaves[variant];
+	GjTree	   *leaf = &base->leaves[variant];
 
 	if (source->path == NULL)
 		return;
 	leaf->source = source;
 	leaf->relids = rel->relids;
-	leaf->surplus = leaf->key_surplus = gj_rel_surplus(root, rel);
-	leaf->rows = rel->rows * leaf->surplus;
+	leaf->growth = leaf->key_growth = gj_rel_growth(root, rel);
+	leaf->rows = rel->rows * leaf->growth;
 	leaf->input_rows = Max(gj_rows_read(root, rel), leaf->rows);
 	leaf->bytes = rel->rows * base->row_bytes;
 	leaf->scan_cost = source->scan_cost;
@@ -266,10 +266,10 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBase *base, GjVariant variant)
 	leaf->secured = root->simple_rte_array[rel->relid]->securityQuals != NIL;
 }
 
-GjBase *
+GjBaserel *
 gj_base(PlannerInfo *root, RelOptInfo *rel)
 {
-	GjBase	   *base = gj_base_slot(rel);
+	GjBaserel  *base = gj_base_slot(rel);
 	MemoryContext old;
 
 	if (base == NULL || base->decided)

@@ -13,7 +13,7 @@
  *
  * Evaluating a condition may be an arithmetic error, after which the native
  * plan runs instead.  So the daemon would have to keep all joined rows until
- * it has evaluated all conditions.  A GpuJoin may return more rows than that,
+ * it has evaluated all conditions.  An OffloadJoin may return more rows than that,
  * and such a filter is deferred.  An aggregation returns no group before, so
  * the daemon evaluates its filters itself.
  */
@@ -222,7 +222,7 @@ gj_split_clauses(PlannerInfo *root, const GjPair *pair, GjClauses *clauses)
 
 	memset(clauses, 0, sizeof(*clauses));
 	clauses->selectivity = 1;
-	clauses->key_surplus = 1;
+	clauses->key_growth = 1;
 	clauses->ships_deferred = true;
 
 	foreach(lc, pair->restrictlist)
@@ -256,7 +256,7 @@ gj_split_clauses(PlannerInfo *root, const GjPair *pair, GjClauses *clauses)
 	if (clauses->key_clauses == NIL)
 		clauses->key_clauses = pair->restrictlist;
 	if (pair->kind == JOIN_INNER)
-		clauses->key_surplus = gj_key_surplus(root, clauses->key_clauses);
+		clauses->key_growth = gj_key_growth(root, clauses->key_clauses);
 	if (clauses->deferred != NIL)
 		clauses->selectivity =
 			clauselist_selectivity(root, clauses->deferred, 0, pair->kind, pair->sjinfo);

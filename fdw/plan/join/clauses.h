@@ -54,7 +54,7 @@ typedef struct GjClauses
 	GjTextSize	filter_size;
 	GjTextSize	deferred_size;	/* if ships_deferred */
 	double		selectivity;	/* of deferred */
-	double		key_surplus;	/* plan/cost/rows.c */
+	double		key_growth;	/* plan/cost/rows.c */
 } GjClauses;
 
 /* Divides the pair's restrictlist. */

@@ -1,5 +1,5 @@
 /*
- * plan/join/hook.c - the hooks for joins: which joins may be offered to the daemon.
+ * plan/join/hook.c - the hooks for joins: which joins may be offloaded.
  *
  * Core calls the join hook at the end of every attempt to join two relations.
  * Cheap checks come first, because most joins of most queries must be rejected
@@ -34,11 +34,11 @@ typedef struct Attempt
 {
 	PlannerInfo *root;
 	RelOptInfo *joinrel;
-	GjStash    *stash;
+	GjJoinrel  *state;
 	const struct gj_status *status;
 	GjPair		pair;
-	GjCandidate *lefts[GJ_VARIANTS];
-	GjCandidate *rights[GJ_VARIANTS];
+	GjTree	   *lefts[GJ_VARIANTS];
+	GjTree	   *rights[GJ_VARIANTS];
 	bool		split;			/* clauses has been filled in */
 	GjReject	split_reject;
 	GjClauses	clauses;
@@ -46,12 +46,12 @@ typedef struct Attempt
 
 /* Finds the trees that deliver one side of the join. */
 static GjReject
-find_side(PlannerInfo *root, RelOptInfo *rel, GjCandidate **trees)
+find_side(PlannerInfo *root, RelOptInfo *rel, GjTree **trees)
 {
 	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
 	if (rel->reloptkind == RELOPT_BASEREL)
 	{
-		GjBase	   *base = gj_base(root, rel);
+		GjBaserel  *base = gj_base(root, rel);
 
 		if (base == NULL)
 			return GJ_REJECT_FOREIGN;
@@ -63,10 +63,10 @@ find_side(PlannerInfo *root, RelOptInfo *rel, GjCandidate **trees)
 	}
 	else
 	{
-		GjStash    *stash = gj_joinrel_stash(rel);
+		GjJoinrel  *state = gj_joinrel_state(rel);
 
-		if (stash != NULL)
-			memcpy(trees, stash->candidates, sizeof(stash->candidates));
+		if (state != NULL)
+			memcpy(trees, state->trees, sizeof(state->trees));
 	}
 	return trees[GJ_SERIAL] != NULL ? GJ_ACCEPTED : GJ_REJECT_SIDE;
 }
@@ -76,12 +76,12 @@ find_side(PlannerInfo *root, RelOptInfo *rel, GjCandidate **trees)
  * the cost of returning them, once per joinrel.
  */
 static GjReject
-check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
+check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state)
 {
 	double		weight = 0;
 	ListCell   *lc;
 
-	if (stash->return_weight >= 0)
+	if (state->return_weight >= 0)
 		return GJ_ACCEPTED;
 	foreach(lc, joinrel->reltarget->exprs)
 	{
@@ -92,7 +92,7 @@ check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
 			return GJ_REJECT_EXPRESSION;
 		weight += gj_base(root, gj_base_rel(root, var->varno))->weights[var->varattno];
 	}
-	stash->return_weight = weight;
+	state->return_weight = weight;
 	return GJ_ACCEPTED;
 }
 
@@ -105,8 +105,8 @@ split_clauses(Attempt *attempt)
 {
 	if (!attempt->split)
 	{
-		const GjCandidate *left = attempt->lefts[GJ_SERIAL];
-		const GjCandidate *right = attempt->rights[GJ_SERIAL];
+		const GjTree *left = attempt->lefts[GJ_SERIAL];
+		const GjTree *right = attempt->rights[GJ_SERIAL];
 
 		attempt->split = true;
 		attempt->pair.hidden = bms_union(left->hidden, right->hidden);
@@ -123,7 +123,7 @@ split_clauses(Attempt *attempt)
  * not add NULLs to them, and rows that will be dropped must not match.
  */
 static bool
-may_defer(JoinType kind, const GjCandidate *left, const GjCandidate *right)
+may_defer(JoinType kind, const GjTree *left, const GjTree *right)
 {
 	switch (kind)
 	{
@@ -138,7 +138,7 @@ may_defer(JoinType kind, const GjCandidate *left, const GjCandidate *right)
 
 /* Can the daemon compare the keys, or do joins of the trees hide some? */
 static bool
-keys_visible(const GjCandidate *left, const GjCandidate *right, const List *keys)
+keys_visible(const GjTree *left, const GjTree *right, const List *keys)
 {
 	ListCell   *lc;
 
@@ -155,23 +155,23 @@ keys_visible(const GjCandidate *left, const GjCandidate *right, const List *keys
 	return true;
 }
 
-/* A tree of which a GpuJoin can be made comes first, then the cheaper one. */
+/* A tree of which an OffloadJoin can be made comes first, then the cheaper one. */
 static bool
-is_better(Cost cost, bool block_only, const GjCandidate *best)
+is_better(Cost cost, bool block_only, const GjTree *best)
 {
 	if (block_only != best->block_only)
 		return best->block_only;
 	return cost < best->join_cost;
 }
 
-/* Joins two trees, and offers the result if it is the joinrel's best. */
+/* Joins two trees, and adds a path for the result if it is the joinrel's best. */
 static GjReject
 join_trees(Attempt *attempt, GjVariant variant)
 {
 	RelOptInfo *joinrel = attempt->joinrel;
-	GjCandidate *left = attempt->lefts[variant];
-	GjCandidate *right = attempt->rights[variant];
-	GjCandidate *best = attempt->stash->candidates[variant];
+	GjTree	   *left = attempt->lefts[variant];
+	GjTree	   *right = attempt->rights[variant];
+	GjTree	   *best = attempt->state->trees[variant];
 	GjJoining	joining = {
 		.root = attempt->root,
 		.joinrel = joinrel,
@@ -180,7 +180,7 @@ join_trees(Attempt *attempt, GjVariant variant)
 		.right = right,
 	};
 	const GjClauses *clauses = &attempt->clauses;
-	GjCandidate *tree;
+	GjTree	   *tree;
 	GjReject	reject;
 	bool		block_only;
 	Cost		cost;
@@ -215,21 +215,21 @@ join_trees(Attempt *attempt, GjVariant variant)
 	if (!keys_visible(left, right, clauses->keys))
 		return GJ_REJECT_HIDDEN;
 	if (clauses->residual != NIL || clauses->filter != NIL || clauses->deferred != NIL ||
-		clauses->key_surplus > 1 || left->surplus > 1 || right->surplus > 1)
+		clauses->key_growth > 1 || left->growth > 1 || right->growth > 1)
 		cost = gj_join_cost(&joining, clauses, attempt->status, &rows);
 	if (best != NULL && !is_better(cost, block_only, best))
 		return GJ_ACCEPTED;
 	tree = gj_combine(&joining, clauses, block_only, cost, rows);
 	gj_rate(attempt->status, tree);
-	attempt->stash->candidates[variant] = tree;
+	attempt->state->trees[variant] = tree;
 	if (searched == attempt->root && gj_is_topmost(attempt->root, joinrel))
-		return GJ_ACCEPTED;		/* offered when all native paths are known */
-	return gj_offer(attempt->root, joinrel, attempt->stash, variant);
+		return GJ_ACCEPTED;		/* added when all native paths are known */
+	return gj_add_join_paths(attempt->root, joinrel, attempt->state, variant);
 }
 
 /* Sets the rates of a side that has not been joined before. */
 static void
-rate_sides(const struct gj_status *status, GjCandidate **trees)
+rate_sides(const struct gj_status *status, GjTree **trees)
 {
 	for (int v = 0; v < GJ_VARIANTS; v++)
 		if (trees[v] != NULL && trees[v]->source != NULL && trees[v]->build_ns == 0)
@@ -248,7 +248,7 @@ rate_sides(const struct gj_status *status, GjCandidate **trees)
  * Returns whether this is the call, and sets the sides of our join if so.
  */
 static bool
-is_our_call(GjStash *stash, RelOptInfo *outerrel, RelOptInfo *innerrel, JoinType jointype,
+is_our_call(GjJoinrel *state, RelOptInfo *outerrel, RelOptInfo *innerrel, JoinType jointype,
 			JoinType *kind, RelOptInfo **left, RelOptInfo **right)
 {
 	bool		second;
@@ -260,9 +260,9 @@ is_our_call(GjStash *stash, RelOptInfo *outerrel, RelOptInfo *innerrel, JoinType
 	{
 		case JOIN_INNER:
 		case JOIN_FULL:
-			second = stash->first_outer == innerrel && stash->first_inner == outerrel;
-			stash->first_outer = second ? NULL : outerrel;
-			stash->first_inner = second ? NULL : innerrel;
+			second = state->first_outer == innerrel && state->first_inner == outerrel;
+			state->first_outer = second ? NULL : outerrel;
+			state->first_inner = second ? NULL : innerrel;
 			return second;
 		case JOIN_RIGHT:
 			*kind = JOIN_LEFT;
@@ -285,7 +285,7 @@ makes_distinct(JoinType jointype)
 
 /* Joins the trees of both relations. */
 static pg_noinline GjReject
-join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, JoinType kind,
+join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, JoinType kind,
 		   RelOptInfo *left, RelOptInfo *right, JoinPathExtraData *extra)
 {
 	Attempt		attempt;
@@ -293,17 +293,17 @@ join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, JoinType kind
 
 	if ((reject = find_side(root, left, attempt.lefts)) != GJ_ACCEPTED ||
 		(reject = find_side(root, right, attempt.rights)) != GJ_ACCEPTED ||
-		(reject = check_outputs(root, joinrel, stash)) != GJ_ACCEPTED)
+		(reject = check_outputs(root, joinrel, state)) != GJ_ACCEPTED)
 		return reject;
-	attempt.status = gj_query_daemon(stash->query);
+	attempt.status = gj_query_daemon(state->query);
 	if (attempt.status == NULL)
-		return gj_reject_daemon(stash->query->daemon);
+		return gj_reject_daemon(state->query->daemon);
 	rate_sides(attempt.status, attempt.lefts);
 	rate_sides(attempt.status, attempt.rights);
 
 	attempt.root = root;
 	attempt.joinrel = joinrel;
-	attempt.stash = stash;
+	attempt.state = state;
 	attempt.pair.kind = kind;
 	attempt.pair.left = left->relids;
 	attempt.pair.right = right->relids;
@@ -313,7 +313,7 @@ join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, JoinType kind
 	attempt.split = false;
 
 	/* verification compares two whole results, so it needs one process */
-	if (stash->query->shares && joinrel->consider_parallel && !gj_verify &&
+	if (state->query->shares && joinrel->consider_parallel && !gj_verify &&
 		attempt.lefts[GJ_PARALLEL] != NULL && attempt.rights[GJ_PARALLEL] != NULL)
 		join_trees(&attempt, GJ_PARALLEL);
 
@@ -327,7 +327,7 @@ join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, JoinType kind
  * anew.  It builds the best one again in the end, in the context in which it was called.
  */
 static bool
-is_trial(void)
+is_measured(void)
 {
 	return genetic_search != NULL && CurrentMemoryContext != genetic_search;
 }
@@ -336,23 +336,23 @@ static GjReject
 consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
 {
-	GjStash    *stash = gj_joinrel_stash(joinrel);
-	GjQuery    *query = stash != NULL ? stash->query : gj_query(root);
+	GjJoinrel  *state = gj_joinrel_state(joinrel);
+	GjQuery    *query = state != NULL ? state->query : gj_query(root);
 	RelOptInfo *left;
 	RelOptInfo *right;
 	JoinType	kind;
 
-	if (query->rows < gj_min_rows && !gj_force)
+	if (query->rows < gj_min_rows && !gj_debug_force)
 		return GJ_REJECT_SIZE;
 	if (!query->no_rechecks)
 		return GJ_REJECT_COMMAND;
 	if (!bms_is_empty(joinrel->lateral_relids))
 		return GJ_REJECT_LATERAL;
-	if (stash == NULL && (stash = gj_make_stash(joinrel, query)) == NULL)
+	if (state == NULL && (state = gj_make_joinrel_state(joinrel, query)) == NULL)
 		return GJ_REJECT_FOREIGN;
-	if (is_our_call(stash, outerrel, innerrel, jointype, &kind, &left, &right))
-		return join_sides(root, joinrel, stash, kind, left, right, extra);
-	gj_refresh_native(root, joinrel, stash);
+	if (is_our_call(state, outerrel, innerrel, jointype, &kind, &left, &right))
+		return join_sides(root, joinrel, state, kind, left, right, extra);
+	gj_refresh_native(root, joinrel, state);
 	return makes_distinct(jointype) ? GJ_REJECT_UNIQUE : GJ_ACCEPTED;
 }
 
@@ -364,7 +364,7 @@ join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 
 	if (previous_join_hook)
 		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-	if (!gj_enabled || joinrel->reloptkind != RELOPT_JOINREL || is_trial())
+	if (!gj_enabled || joinrel->reloptkind != RELOPT_JOINREL || is_measured())
 		return;
 	reject = consider(root, joinrel, outerrel, innerrel, jointype, extra);
 	if (reject != GJ_ACCEPTED)
@@ -372,23 +372,22 @@ join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 }
 
 /*
- * Offers the best jobs of a query's topmost joinrel.  A job's cost is in proportion to
- * that of one native path.  Offered before the search ends, it might be that of a
- * path far slower than its cost says, and core would then drop a faster one that
- * it finds later.
+ * Adds paths for the best jobs of a query's topmost joinrel.  A job's cost is in proportion to
+ * that of one native path.  Before the search ends that may be a path far slower
+ * than its cost says, and core would then drop a faster one that it finds later.
  */
 static void
-offer_topmost(PlannerInfo *root, RelOptInfo *joinrel)
+add_topmost(PlannerInfo *root, RelOptInfo *joinrel)
 {
-	GjStash    *stash = gj_joinrel_stash(joinrel);
+	GjJoinrel  *state = gj_joinrel_state(joinrel);
 	GjReject	reject;
 
-	if (joinrel->reloptkind != RELOPT_JOINREL || stash == NULL || !gj_is_topmost(root, joinrel) ||
-		stash->candidates[GJ_SERIAL] == NULL)
+	if (joinrel->reloptkind != RELOPT_JOINREL || state == NULL || !gj_is_topmost(root, joinrel) ||
+		state->trees[GJ_SERIAL] == NULL)
 		return;
-	if (stash->candidates[GJ_PARALLEL] != NULL)
-		(void) gj_offer(root, joinrel, stash, GJ_PARALLEL);
-	reject = gj_offer(root, joinrel, stash, GJ_SERIAL);
+	if (state->trees[GJ_PARALLEL] != NULL)
+		(void) gj_add_join_paths(root, joinrel, state, GJ_PARALLEL);
+	reject = gj_add_join_paths(root, joinrel, state, GJ_SERIAL);
 	if (reject != GJ_ACCEPTED)
 		gj_reject(root, joinrel, reject);
 	set_cheapest(joinrel);
@@ -403,7 +402,7 @@ search(PlannerInfo *root, int levels_needed, List *initial_rels)
 		return standard_join_search(root, levels_needed, initial_rels);
 
 	/*
-	 * Native paths alone decide on the join order.  Trees and offers are made for
+	 * Native paths alone decide on the join order.  Trees and paths are made for
 	 * the order that is chosen.
 	 */
 	genetic_search = CurrentMemoryContext;
@@ -411,8 +410,8 @@ search(PlannerInfo *root, int levels_needed, List *initial_rels)
 }
 
 /*
- * A library loaded later may replace this hook without calling it.  Then topmost
- * joins are offered by the join hook, like all others.
+ * A library loaded later may replace this hook without calling it.  Then the
+ * join hook adds the paths of topmost joins, as it does for all others.
  */
 static RelOptInfo *
 search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
@@ -434,7 +433,7 @@ search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
 	}
 	PG_END_TRY();
 	if (gj_enabled && rel != NULL)
-		offer_topmost(root, rel);
+		add_topmost(root, rel);
 	return rel;
 }
 

@@ -1,5 +1,5 @@
 /*
- * plan/join/hook.h - the CustomPath of a GpuJoin.
+ * plan/join/hook.h - the CustomPath of an OffloadJoin.
  */
 #ifndef PLAN_JOIN_HOOK_H
 #define PLAN_JOIN_HOOK_H
@@ -14,7 +14,7 @@ typedef struct GjPath
 {
 	CustomPath	cpath;
 	GjVariant	variant;
-	GjCandidate *tree;
+	GjTree	   *tree;
 	List	   *outputs;		/* Vars: the joinrel's target when the path was
 								 * made, then columns read by deferred
 								 * conditions only */
@@ -30,15 +30,15 @@ gj_is_topmost(const PlannerInfo *root, const RelOptInfo *joinrel)
 }
 
 /*
- * Offers stash->candidates[variant] if it is large enough, can be shared if that
+ * Adds a path for state->trees[variant] if it is large enough, can be shared if that
  * is the variant, and is cheaper than the native plan.
  */
-extern GjReject gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash,
+extern GjReject gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state,
 						 GjVariant variant);
 
 /*
- * Gives the joinrel's GpuJoins the cheapest native plan seen so far.
+ * Gives the joinrel's OffloadJoins the cheapest native plan seen so far.
  */
-extern void gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash);
+extern void gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state);
 
 #endif							/* PLAN_JOIN_HOOK_H */

@@ -20,13 +20,13 @@
 #define GJ_FORMS_OF_A_COLUMN 4
 
 static void
-add_inputs(GjInputs *inputs, const GjCandidate *tree)
+add_inputs(GjInputs *inputs, const GjTree *tree)
 {
 	GjPlan	   *plan = inputs->plan;
 	GjInput    *input;
 	const GjSource *source = tree->source;
 	const RangeTblEntry *rte;
-	const GjBase *base;
+	const GjBaserel *base;
 	Plan	   *child;
 
 	if (source == NULL)
@@ -58,7 +58,7 @@ add_inputs(GjInputs *inputs, const GjCandidate *tree)
 
 /* The conditions as JSON; NULL after a defect. */
 static char *
-condition_json(GjInputs *inputs, const GjCandidate *tree, List *exprs)
+condition_json(GjInputs *inputs, const GjTree *tree, List *exprs)
 {
 	GjTranslator t = {
 		.methods = &gj_translator_methods,
@@ -75,7 +75,7 @@ condition_json(GjInputs *inputs, const GjCandidate *tree, List *exprs)
 
 /* Adds the tree's joins in post-order, with the columns that they read. */
 static void
-add_joins(GjInputs *inputs, const GjCandidate *tree, bool whole)
+add_joins(GjInputs *inputs, const GjTree *tree, bool whole)
 {
 	GjJoin	   *join;
 	List	   *residual;
@@ -133,7 +133,7 @@ add_joins(GjInputs *inputs, const GjCandidate *tree, bool whole)
 }
 
 void
-gj_add_tree(GjInputs *inputs, GjCandidate *tree, bool whole)
+gj_add_tree(GjInputs *inputs, GjTree *tree, bool whole)
 {
 	add_inputs(inputs, tree);
 	add_joins(inputs, tree, whole);

@@ -11,6 +11,6 @@
  * post-order, with the columns that they read.  whole: the daemon evaluates
  * the deferred conditions as well.  Finally adds the filters.
  */
-extern void gj_add_tree(GjInputs *inputs, GjCandidate *tree, bool whole);
+extern void gj_add_tree(GjInputs *inputs, GjTree *tree, bool whole);
 
 #endif							/* PLAN_JOIN_JOINS_H */

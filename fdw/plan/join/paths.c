@@ -1,7 +1,7 @@
 /*
- * plan/join/paths.c - offers the path of a joinrel's best job to add_path.
+ * plan/join/paths.c - adds the path of a joinrel's best job.
  *
- * A path is made only if it can win: most candidates only serve as parts of a
+ * A path is made only if it can win: most trees only serve as parts of a
  * larger job.
  */
 #include "postgres.h"
@@ -22,15 +22,15 @@
 #include "plan/join/hook.h"
 #include "plan/native/fallback.h"
 
-/* In forced mode: keeps the order of two GpuJoins' costs. */
+/* In forced mode: keeps the order of two OffloadJoins' costs. */
 #define FORCED_COST_FACTOR 1e-9
 
 /* Fills in the rows and costs of a node of this variant. */
 static void
-cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjJoinrel *state,
 		  GjVariant variant, Path *path)
 {
-	const GjCandidate *tree = stash->candidates[variant];
+	const GjTree *tree = state->trees[variant];
 	double		divisor = variant == GJ_PARALLEL ? gj_divisor(tree->workers) : 1;
 	QualCost	deferred;
 
@@ -38,10 +38,10 @@ cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 	path->rows = clamp_row_est(joinrel->rows / divisor);
 	path->startup_cost = gj_job_cost(tree) + deferred.startup + joinrel->reltarget->cost.startup;
 	path->total_cost = path->startup_cost +
-		gj_return_cost(clamp_row_est(gj_priced_rows(tree) / divisor), stash->return_weight) +
+		gj_return_cost(clamp_row_est(gj_priced_rows(tree) / divisor), state->return_weight) +
 		clamp_row_est(tree->rows / divisor) * deferred.per_tuple +
 		path->rows * joinrel->reltarget->cost.per_tuple;
-	gj_set_disabled(path, gj_force ? 0 : tree->disabled);
+	gj_set_disabled(path, gj_debug_force ? 0 : tree->disabled);
 }
 
 /*
@@ -50,24 +50,24 @@ cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
  * Gather.  No native path is that cheap.
  */
 static void
-force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjJoinrel *state,
 		   GjVariant variant, Cost native_cost, Path *path)
 {
-	const GjCandidate *other = stash->candidates[GJ_PARALLEL];
+	const GjTree *other = state->trees[GJ_PARALLEL];
 	Cost		saved = 0;
 
 	if (variant == GJ_SERIAL && other != NULL && other->workers > 0)
 	{
 		Path		parallel;
 
-		cost_path(root, joinrel, stash, GJ_PARALLEL, &parallel);
+		cost_path(root, joinrel, state, GJ_PARALLEL, &parallel);
 		saved = Min(Max(path->total_cost - parallel.total_cost, 0), native_cost / 2);
 	}
 	path->startup_cost = path->startup_cost * FORCED_COST_FACTOR + saved;
 	path->total_cost = path->total_cost * FORCED_COST_FACTOR + saved;
 }
 
-/* Gives paths offered earlier for the same joinrel a better native plan. */
+/* Gives paths added earlier for the same joinrel a better native plan. */
 static void
 refresh_native(List *paths, Path *native)
 {
@@ -103,7 +103,7 @@ all_outputs(const RelOptInfo *joinrel, List *deferred)
  * join, because it equals one of the left side.
  */
 static bool
-delivers(PlannerInfo *root, const GjCandidate *tree, const List *outputs)
+delivers(PlannerInfo *root, const GjTree *tree, const List *outputs)
 {
 	ListCell   *lc;
 
@@ -117,66 +117,66 @@ delivers(PlannerInfo *root, const GjCandidate *tree, const List *outputs)
 
 /* The paths that this variant adds its own to. */
 static List *
-offered_paths(const RelOptInfo *joinrel, GjVariant variant)
+added_paths(const RelOptInfo *joinrel, GjVariant variant)
 {
 	return variant == GJ_SERIAL ? joinrel->pathlist : joinrel->partial_pathlist;
 }
 
 /*
  * Keeps a copy of the native path and the time of the path itself, and gives
- * the copy to the paths that were offered before.
+ * the copy to the paths that were added before.
  */
 static Path *
-keep_native(RelOptInfo *joinrel, GjStash *stash, GjVariant variant, const Path *native,
+keep_native(RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant, const Path *native,
 			const GjNativeTime *time)
 {
-	const Path *before = stash->native[variant];
+	const Path *before = state->native[variant];
 	Path	   *copy;
 
 	if (native == before)
-		return stash->native[variant];
-	copy = gj_keep_native(stash, variant, native);
+		return state->native[variant];
+	copy = gj_keep_native(state, variant, native);
 	if (copy != before)
 	{
-		stash->native_times[variant] = time->processes;
-		refresh_native(offered_paths(joinrel, variant), copy);
+		state->native_times[variant] = time->processes;
+		refresh_native(added_paths(joinrel, variant), copy);
 	}
 	return copy;
 }
 
 void
-gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash)
+gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state)
 {
 	for (int v = 0; v < GJ_VARIANTS; v++)
 	{
 		const Path *cheapest;
 		GjNativeTime time;
 
-		if (stash->native[v] == NULL)
+		if (state->native[v] == NULL)
 			continue;
-		cheapest = gj_cheapest_native(joinrel, stash, v);
-		if (cheapest == stash->native[v])
+		cheapest = gj_cheapest_native(joinrel, state, v);
+		if (cheapest == state->native[v])
 			continue;
 		time = gj_native_time(root, cheapest);
-		(void) keep_native(joinrel, stash, v, cheapest, &time);
+		(void) keep_native(joinrel, state, v, cheapest, &time);
 	}
 }
 
 /*
  * Can what filters save make the path cheaper than the native one?  Choosing
- * them takes longer than the rest of the offer, and joinrels may have hundreds
- * of trees.  Those of a path that is offered anyway are chosen when its plan is
+ * them takes longer than all else that makes the path, and joinrels may have hundreds
+ * of trees.  Those of a path that is added anyway are chosen when its plan is
  * made.
  */
 static bool
-filters_decide(const GjCandidate *tree, Cost cost, Cost native_cost)
+filters_decide(const GjTree *tree, Cost cost, Cost native_cost)
 {
 	return cost >= native_cost && cost - gj_fill_cost(tree) < native_cost;
 }
 
 /* The margin for scans is only known after a look at the whole native path. */
 static void
-add_scan_margin(const GjCandidate *tree, const Path *native, double unit, Path *costs)
+add_scan_margin(const GjTree *tree, const Path *native, double unit, Path *costs)
 {
 	Cost		left = native->total_cost / unit - costs->total_cost;
 	Cost		margin;
@@ -194,10 +194,10 @@ add_scan_margin(const GjCandidate *tree, const Path *native, double unit, Path *
  * expected to take longer than that one must not look cheaper.
  */
 static double
-serial_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
+serial_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjJoinrel *state,
 			const Path *cheapest, Cost cost, double unit)
 {
-	const Path *partial = gj_cheapest_native(joinrel, stash, GJ_PARALLEL);
+	const Path *partial = gj_cheapest_native(joinrel, state, GJ_PARALLEL);
 	GjPrice		gathered;
 	GjNativeTime time;
 	double		ns;
@@ -209,14 +209,14 @@ serial_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjStash *stash,
 	if (!gj_is_cheaper(gathered, gj_price(cheapest)) || gathered.cost >= disable_cost)
 		return unit;
 	time = gj_native_time(root, partial);
-	ns = gj_gathered_ns(time.ns, joinrel->rows * time.processes.surplus);
+	ns = gj_gathered_ns(time.ns, joinrel->rows * time.processes.growth);
 	return cost <= ns * GJ_NS_COST ? unit : Max(unit, gathered.cost / (ns * GJ_NS_COST));
 }
 
 GjReject
-gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant variant)
+gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant)
 {
-	GjCandidate *tree = stash->candidates[variant];
+	GjTree	   *tree = state->trees[variant];
 	GjPath	   *path;
 	CustomPath *cpath;
 	const Path *cheapest;
@@ -224,22 +224,22 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 	Path		costs = {0};
 	GjNativeTime native_time;
 	double		unit;
-	GjTime		time = {.surplus = 1};
+	GjTime		time = {.growth = 1};
 	List	   *deferred;
 	List	   *outputs;
 
-	if (!gj_force && tree->input_rows < gj_min_rows)
+	if (!gj_debug_force && tree->input_rows < gj_min_rows)
 		return GJ_REJECT_SIZE;
 	if (variant == GJ_PARALLEL && tree->workers == 0)
 		return GJ_ACCEPTED;		/* every input is too small to share */
 	if (tree->block_only)
 		return GJ_REJECT_CONDITION;
-	cheapest = gj_cheapest_native(joinrel, stash, variant);
+	cheapest = gj_cheapest_native(joinrel, state, variant);
 	if (cheapest == NULL)
 		return GJ_REJECT_NATIVE;
-	cost_path(root, joinrel, stash, variant, &costs);
+	cost_path(root, joinrel, state, variant, &costs);
 	native_time = gj_native_time(root, cheapest);
-	if (!gj_force)
+	if (!gj_debug_force)
 	{
 		unit = gj_native_unit(cheapest, &native_time);
 
@@ -254,23 +254,23 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / unit))
 		{
 			gj_choose_filters(root, tree);
-			cost_path(root, joinrel, stash, variant, &costs);
+			cost_path(root, joinrel, state, variant, &costs);
 		}
 		add_scan_margin(tree, cheapest, unit, &costs);
 		unit = gj_unit_of(costs.total_cost, cheapest, &native_time, unit);
 		if (variant == GJ_SERIAL)
-			unit = serial_unit(root, joinrel, stash, cheapest, costs.total_cost, unit);
-		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_surplus);
+			unit = serial_unit(root, joinrel, state, cheapest, costs.total_cost, unit);
+		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_growth);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
 		costs.startup_cost *= unit;
 		costs.total_cost *= unit;
 	}
 	else
-		force_cost(root, joinrel, stash, variant, cheapest->total_cost, &costs);
+		force_cost(root, joinrel, state, variant, cheapest->total_cost, &costs);
 	if (!gj_is_cheaper(gj_price(&costs), gj_price(cheapest)))
 	{
-		stash->prices[variant] = gj_price(&costs);
+		state->prices[variant] = gj_price(&costs);
 		return GJ_REJECT_COST;
 	}
 	deferred = gj_deferred(tree);
@@ -279,11 +279,11 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		return GJ_REJECT_TOO_LARGE;
 	if (!delivers(root, tree, outputs))
 		return GJ_REJECT_HIDDEN;
-	native = keep_native(joinrel, stash, variant, cheapest, &native_time);
+	native = keep_native(joinrel, state, variant, cheapest, &native_time);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 
-	stash->prices[variant] = gj_price(&costs);
+	state->prices[variant] = gj_price(&costs);
 	path = palloc0(sizeof(GjPath));
 	path->variant = variant;
 	path->tree = tree;
@@ -312,7 +312,7 @@ gj_offer(PlannerInfo *root, RelOptInfo *joinrel, GjStash *stash, GjVariant varia
 		 * marking it as not parallel safe would only make core keep more
 		 * expensive paths too.
 		 */
-		cpath->path.parallel_safe = stash->query->single_process &&
+		cpath->path.parallel_safe = state->query->single_process &&
 			joinrel->consider_parallel;
 		add_path(joinrel, &cpath->path);
 	}

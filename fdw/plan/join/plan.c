@@ -1,5 +1,5 @@
 /*
- * plan/join/plan.c - makes the plan node of a GpuJoin from its path.
+ * plan/join/plan.c - makes the plan node of an OffloadJoin from its path.
  *
  * Decides which columns each input carries, and records all positions: of a
  * column in its child's target list, and of an output in its input and in the
@@ -22,12 +22,12 @@ static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *be
 							  List *tlist, List *clauses, List *custom_plans);
 
 const CustomPathMethods gj_path_methods = {
-	.CustomName = "GpuJoin",
+	.CustomName = "OffloadJoin",
 	.PlanCustomPath = plan_custom_path,
 };
 
 static void
-add_outputs(GjInputs *inputs, const GjCandidate *tree, const List *outputs, const Plan *native)
+add_outputs(GjInputs *inputs, const GjTree *tree, const List *outputs, const Plan *native)
 {
 	GjPlan	   *plan = inputs->plan;
 	ListCell   *lc;
@@ -76,14 +76,14 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 				 List *tlist, List *clauses, List *custom_plans)
 {
 	const GjPath *path = (const GjPath *) best_path;
-	GjCandidate *tree = path->tree;
+	GjTree	   *tree = path->tree;
 	Plan	   *native = llast(custom_plans);
 	List	   *quals = extract_actual_clauses(gj_deferred(tree), false);
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
 		.has_native = true,
-		.forced = gj_force,
+		.forced = gj_debug_force,
 		.first_relid = bms_next_member(rel->relids, -1),
 		.inputs = palloc0(tree->ninputs * sizeof(GjInput)),
 		.joins = palloc0((tree->ninputs - 1) * sizeof(GjJoin)),
@@ -100,7 +100,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	add_outputs(&inputs, tree, path->outputs, native);
 	for (int i = 0; i < path->ntarget; i++)
 		if (plan.native_resnos[i] == 0)
-			elog(ERROR, "native child of a GpuJoin lacks an output");
+			elog(ERROR, "native child of an OffloadJoin lacks an output");
 	if (plan.defect != NULL)
 		drop_job(&inputs, native);
 

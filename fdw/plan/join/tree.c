@@ -13,19 +13,19 @@
 #include "plan/state.h"
 #include "util/lists.h"
 
-GjStash *
-gj_make_stash(RelOptInfo *joinrel, GjQuery *query)
+GjJoinrel *
+gj_make_joinrel_state(RelOptInfo *joinrel, GjQuery *query)
 {
-	GjStash    *stash = gj_joinrel_stash(joinrel);
+	GjJoinrel  *state = gj_joinrel_state(joinrel);
 
-	if (stash != NULL || joinrel->reloptkind != RELOPT_JOINREL ||
-		(stash = gj_get_state(joinrel, sizeof(GjStash))) == NULL)
-		return stash;
-	stash->query = query;
-	stash->return_weight = -1;
+	if (state != NULL || joinrel->reloptkind != RELOPT_JOINREL ||
+		(state = gj_get_state(joinrel, sizeof(GjJoinrel))) == NULL)
+		return state;
+	state->query = query;
+	state->return_weight = -1;
 	for (int v = 0; v < GJ_VARIANTS; v++)
-		stash->prices[v].cost = -1;
-	return stash;
+		state->prices[v].cost = -1;
+	return state;
 }
 
 /*
@@ -47,24 +47,24 @@ Cost
 gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 			 const struct gj_status *status, double *rows)
 {
-	const GjCandidate *left = joining->left;
-	const GjCandidate *right = joining->right;
+	const GjTree *left = joining->left;
+	const GjTree *right = joining->right;
 	Cost		cost;
 
 	*rows = joining->joinrel->rows;
 	if (clauses != NULL)
 	{
-		double		surplus = left->surplus * clauses->key_surplus /
+		double		growth = left->growth * clauses->key_growth /
 			Max(clauses->selectivity, 1e-9);
 
 		/* rows of a semi join have several partners, of an anti join none */
 		if (joining->kind == JOIN_SEMI)
-			surplus *= sqrt(right->surplus);
+			growth *= sqrt(right->growth);
 		else if (joining->kind != JOIN_ANTI)
-			surplus *= right->surplus;
-		*rows *= surplus;
+			growth *= right->growth;
+		*rows *= growth;
 		if (joining->kind == JOIN_INNER)
-			*rows = gj_surplus_rows(joining->root, joining->joinrel->rows, surplus,
+			*rows = gj_growth_rows(joining->root, joining->joinrel->rows, growth,
 									left->rows * right->rows, clauses->key_clauses);
 		else if (joining->kind == JOIN_SEMI)
 			*rows = Max(Min(*rows, left->rows), joining->joinrel->rows);
@@ -81,35 +81,35 @@ gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 }
 
 /*
- * The surplus of the rows that have passed all clauses.  A semi or anti join has
+ * The growth of the rows that have passed all clauses.  A semi or anti join has
  * at most the rows of its left side.
  */
 static double
-combined_surplus(const GjJoining *joining, const GjClauses *clauses)
+combined_growth(const GjJoining *joining, const GjClauses *clauses)
 {
-	const GjCandidate *left = joining->left;
-	const GjCandidate *right = joining->right;
-	double		surplus = left->key_surplus;
+	const GjTree *left = joining->left;
+	const GjTree *right = joining->right;
+	double		growth = left->key_growth;
 
 	switch (joining->kind)
 	{
 		case JOIN_ANTI:
-			return surplus;
+			return growth;
 		case JOIN_SEMI:
-			surplus *= clauses->key_surplus * sqrt(right->key_surplus);
-			return Min(surplus, Max(left->rows / Max(joining->joinrel->rows, 1), 1));
+			growth *= clauses->key_growth * sqrt(right->key_growth);
+			return Min(growth, Max(left->rows / Max(joining->joinrel->rows, 1), 1));
 		default:
-			return surplus * right->key_surplus * clauses->key_surplus;
+			return growth * right->key_growth * clauses->key_growth;
 	}
 }
 
-GjCandidate *
+GjTree *
 gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 		   Cost join_cost, double rows)
 {
-	GjCandidate *tree = palloc0(sizeof(GjCandidate));
-	GjCandidate *left = joining->left;
-	GjCandidate *right = joining->right;
+	GjTree	   *tree = palloc0(sizeof(GjTree));
+	GjTree	   *left = joining->left;
+	GjTree	   *right = joining->right;
 
 	tree->kind = joining->kind;
 	tree->left = left;
@@ -126,8 +126,8 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 		left->ships_deferred && right->ships_deferred;
 	tree->block_only = block_only;
 	tree->rows = rows;
-	tree->surplus = rows / joining->joinrel->rows;
-	tree->key_surplus = combined_surplus(joining, clauses);
+	tree->growth = rows / joining->joinrel->rows;
+	tree->key_growth = combined_growth(joining, clauses);
 	tree->input_rows = left->input_rows + right->input_rows;
 	tree->bytes = left->bytes + right->bytes;
 	tree->scan_cost = left->scan_cost + right->scan_cost;
@@ -143,7 +143,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 }
 
 static ListCell *
-store_inputs(const GjCandidate *tree, ListCell *next)
+store_inputs(const GjTree *tree, ListCell *next)
 {
 	if (tree->source == NULL)
 		return store_inputs(tree->right, store_inputs(tree->left, next));
@@ -152,7 +152,7 @@ store_inputs(const GjCandidate *tree, ListCell *next)
 }
 
 List *
-gj_input_paths(const GjCandidate *tree, Path *native)
+gj_input_paths(const GjTree *tree, Path *native)
 {
 	List	   *paths = gj_make_list(T_List, tree->ninputs + (native != NULL));
 	ListCell   *next = store_inputs(tree, list_head(paths));
@@ -163,7 +163,7 @@ gj_input_paths(const GjCandidate *tree, Path *native)
 }
 
 static void
-collect_deferred(const GjCandidate *tree, List **conditions)
+collect_deferred(const GjTree *tree, List **conditions)
 {
 	if (tree->ndeferred == 0)
 		return;
@@ -177,7 +177,7 @@ collect_deferred(const GjCandidate *tree, List **conditions)
  * condition never precedes one of a lower security level.
  */
 List *
-gj_deferred(const GjCandidate *tree)
+gj_deferred(const GjTree *tree)
 {
 	List	   *conditions = NIL;
 	List	   *ordered = NIL;
@@ -203,7 +203,7 @@ gj_deferred(const GjCandidate *tree)
  * column: above it, all columns of the right side are NULL.
  */
 Var *
-gj_equal_column(const GjCandidate *tree, Var *var, GjKeyKind kind)
+gj_equal_column(const GjTree *tree, Var *var, GjKeyKind kind)
 {
 	ListCell   *lc;
 
@@ -233,7 +233,7 @@ gj_equal_column(const GjCandidate *tree, Var *var, GjKeyKind kind)
  * lengths, unless a typmod fixes them.
  */
 Var *
-gj_same_column(const GjCandidate *tree, Var *var)
+gj_same_column(const GjTree *tree, Var *var)
 {
 	if (!bms_is_member(var->varno, tree->hidden))
 		return var;

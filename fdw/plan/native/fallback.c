@@ -1,13 +1,13 @@
 /*
  * plan/native/fallback.c - the native plan that runs if the daemon cannot.
  *
- * Every GpuJoin or GpuBlock carries a path of its joinrel that needs no daemon.  It is
+ * Every OffloadJoin or OffloadBlock carries a path of its joinrel that needs no daemon.  It is
  * taken from the joinrel's own paths, with two differences:
  *   - It is a copy, because add_path frees paths that ours dominates.
- *   - Below it there may be GpuJoins of lower joinrels.  The copy replaces
- *     each by that GpuJoin's own native path, which belongs to the same
+ *   - Below it there may be OffloadJoins of lower joinrels.  The copy replaces
+ *     each by that OffloadJoin's own native path, which belongs to the same
  *     joinrel and so delivers the same columns.
- * Nodes are copied from the top down to such a GpuJoin.  All other subtrees
+ * Nodes are copied from the top down to such an OffloadJoin.  All other subtrees
  * are shared. Sharing paths of lower joinrels is safe, because those joinrels
  * are complete.
  */
@@ -91,7 +91,7 @@ native_copy(Path *path, bool top)
 	if (gj_is_gpujoin(path))
 		return llast(((CustomPath *) path)->custom_paths);
 
-	/* no GpuJoin is below scans of tables and joins of partitions */
+	/* no OffloadJoin is below scans of tables and joins of partitions */
 	if (!top && path->parent->reloptkind != RELOPT_JOINREL &&
 		path->parent->reloptkind != RELOPT_UPPER_REL && path->parent->rtekind != RTE_SUBQUERY)
 		return path;
@@ -204,10 +204,10 @@ gj_native_upper(const RelOptInfo *rel, const Path **cheapest)
 }
 
 const Path *
-gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash, GjVariant variant)
+gj_cheapest_native(RelOptInfo *joinrel, const GjJoinrel *state, GjVariant variant)
 {
 	List	   *paths = variant == GJ_SERIAL ? joinrel->pathlist : joinrel->partial_pathlist;
-	const Path *best = stash->native[variant];
+	const Path *best = state->native[variant];
 	ListCell   *lc;
 
 	foreach(lc, paths)
@@ -222,12 +222,12 @@ gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash, GjVariant variant)
 }
 
 Path *
-gj_keep_native(GjStash *stash, GjVariant variant, const Path *native)
+gj_keep_native(GjJoinrel *state, GjVariant variant, const Path *native)
 {
 	Path	   *copy;
 
-	if (native != stash->native[variant] &&
+	if (native != state->native[variant] &&
 		(copy = native_copy((Path *) native, true)) != NULL)
-		stash->native[variant] = copy;
-	return stash->native[variant];
+		state->native[variant] = copy;
+	return state->native[variant];
 }

@@ -6,7 +6,7 @@
 
 #include "plan/state.h"
 
-/* Is it the path of a GpuJoin or of a GpuBlock? */
+/* Is it the path of an OffloadJoin or of an OffloadBlock? */
 static inline bool
 gj_is_gpujoin(const Path *path)
 {
@@ -16,24 +16,24 @@ gj_is_gpujoin(const Path *path)
 }
 
 /*
- * Returns a copy of an upper relation's cheapest path other than a GpuBlock,
- * or NULL.  The copy contains no GpuJoin either.  *cheapest is the path
+ * Returns a copy of an upper relation's cheapest path other than an OffloadBlock,
+ * or NULL.  The copy contains no OffloadJoin either.  *cheapest is the path
  * itself.
  */
 extern Path *gj_native_upper(const RelOptInfo *rel, const Path **cheapest);
 
 /*
- * Returns the cheapest path of the joinrel seen so far that is not a GpuJoin,
+ * Returns the cheapest path of the joinrel seen so far that is not an OffloadJoin,
  * or NULL if there is none.  The caller must not keep it.
  */
-extern const Path *gj_cheapest_native(RelOptInfo *joinrel, const GjStash *stash,
+extern const Path *gj_cheapest_native(RelOptInfo *joinrel, const GjJoinrel *state,
 									  GjVariant variant);
 
 /*
- * Returns a copy of that path that may be kept and contains no GpuJoin, and
- * remembers it in the stash.  NULL if the path contains a node that we cannot
+ * Returns a copy of that path that may be kept and contains no OffloadJoin, and
+ * remembers it in the state.  NULL if the path contains a node that we cannot
  * copy.
  */
-extern Path *gj_keep_native(GjStash *stash, GjVariant variant, const Path *native);
+extern Path *gj_keep_native(GjJoinrel *state, GjVariant variant, const Path *native);
 
 #endif							/* PLAN_NATIVE_FALLBACK_H */

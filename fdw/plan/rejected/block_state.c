@@ -6,29 +6,29 @@
 #include "plan/rejected/block_state.h"
 #include "plan/relation_state.h"
 
-GjBlockStash *
-gj_block_stash(const RelOptInfo *rel)
+GjBlockState *
+gj_block_state(const RelOptInfo *rel)
 {
 	return rel->reloptkind == RELOPT_UPPER_REL ? gj_find_state(rel) : NULL;
 }
 
-GjBlockStash *
-gj_make_block_stash(RelOptInfo *rel, Relids relids)
+GjBlockState *
+gj_make_block_state(RelOptInfo *rel, Relids relids)
 {
-	GjBlockStash *stash = gj_get_state(rel, sizeof(GjBlockStash));
+	GjBlockState *state = gj_get_state(rel, sizeof(GjBlockState));
 
-	if (stash == NULL)
+	if (state == NULL)
 		return NULL;
-	stash->relids = relids;
-	stash->price.cost = -1;
-	return stash;
+	state->relids = relids;
+	state->price.cost = -1;
+	return state;
 }
 
 void
 gj_note_block(RelOptInfo *rel, const Path *path)
 {
-	GjBlockStash *stash = gj_block_stash(rel);
+	GjBlockState *state = gj_block_state(rel);
 
-	if (stash != NULL && (stash->price.cost < 0 || gj_is_cheaper(gj_price(path), stash->price)))
-		stash->price = gj_price(path);
+	if (state != NULL && (state->price.cost < 0 || gj_is_cheaper(gj_price(path), state->price)))
+		state->price = gj_price(path);
 }

@@ -8,20 +8,20 @@
 #include "plan/rejected/reasons.h"
 
 /* The state of an aggregation's relation. */
-typedef struct GjBlockStash
+typedef struct GjBlockState
 {
 	Relids		relids;			/* the aggregated tables */
 	GjReject	reject;
-	GjPrice		price;			/* of the cheapest job; cost < 0: none was offered */
-} GjBlockStash;
+	GjPrice		price;			/* of the cheapest job; cost < 0: no job was added */
+} GjBlockState;
 
 /* NULL if there is none. */
-extern GjBlockStash *gj_block_stash(const RelOptInfo *rel);
+extern GjBlockState *gj_block_state(const RelOptInfo *rel);
 
 /* Creates an empty one; NULL as for gj_get_state(). */
-extern GjBlockStash *gj_make_block_stash(RelOptInfo *rel, Relids relids);
+extern GjBlockState *gj_make_block_state(RelOptInfo *rel, Relids relids);
 
-/* Remembers the price of a path that is offered for the relation. */
+/* Remembers the price of a path that is added for the relation. */
 extern void gj_note_block(RelOptInfo *rel, const Path *path);
 
 #endif							/* PLAN_REJECTED_BLOCK_STATE_H */

@@ -26,38 +26,38 @@
  * participant's.
  */
 static GjPrice
-offloaded_price(const GjStash *stash, const Path *native)
+offloaded_price(const GjJoinrel *state, const Path *native)
 {
-	if (native->parallel_workers > 0 && stash->prices[GJ_PARALLEL].cost >= 0)
-		return stash->prices[GJ_PARALLEL];
-	return stash->prices[GJ_SERIAL].cost >= 0 ? stash->prices[GJ_SERIAL] : stash->prices[GJ_PARALLEL];
+	if (native->parallel_workers > 0 && state->prices[GJ_PARALLEL].cost >= 0)
+		return state->prices[GJ_PARALLEL];
+	return state->prices[GJ_SERIAL].cost >= 0 ? state->prices[GJ_SERIAL] : state->prices[GJ_PARALLEL];
 }
 
 static void
 explain_join(const RelOptInfo *joinrel, const Path *path, GjNative *join)
 {
-	const GjStash *stash = gj_joinrel_stash(joinrel);
+	const GjJoinrel *state = gj_joinrel_state(joinrel);
 	GjPrice		job = {.cost = -1};
 
-	if (stash != NULL)
-		job = offloaded_price(stash, path);
+	if (state != NULL)
+		job = offloaded_price(state, path);
 	join->native = path->total_cost;
 	join->offloaded = job.cost;
 	if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
 		join->reason = GJ_REJECT_PARTITIONWISE;
-	else if (stash == NULL)
+	else if (state == NULL)
 		join->reason = joinrel->fdwroutine != NULL || joinrel->fdw_private != NULL ?
 			GJ_REJECT_FOREIGN : GJ_REJECT_GATED;
 	else if (job.cost >= 0)
 		join->reason = path->param_info == NULL && !gj_is_cheaper(job, gj_price(path)) ?
 			GJ_REJECT_COST : GJ_REJECT_PLAN;
 	else
-		join->reason = stash->reject != GJ_ACCEPTED ? stash->reject : GJ_REJECT_PLAN;
+		join->reason = state->reject != GJ_ACCEPTED ? state->reject : GJ_REJECT_PLAN;
 }
 
 /* The block's cost was compared with that of paths that add_path preferred. */
 static void
-explain_block(const GjBlockStash *block, const Path *path, GjNative *node)
+explain_block(const GjBlockState *block, const Path *path, GjNative *node)
 {
 	node->native = path->total_cost;
 	node->offloaded = block->price.cost;
@@ -118,7 +118,7 @@ add_join(PlannerInfo *root, const JoinPath *path, List **nodes)
 static void
 add_aggregation(PlannerInfo *root, const Path *path, List **nodes)
 {
-	const GjBlockStash *block = gj_block_stash(path->parent);
+	const GjBlockState *block = gj_block_state(path->parent);
 	GjNative   *node;
 
 	if (block == NULL)

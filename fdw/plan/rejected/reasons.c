@@ -90,11 +90,11 @@ gj_reject_daemon(GjDaemon daemon)
 void
 gj_reject(PlannerInfo *root, RelOptInfo *joinrel, GjReject reason)
 {
-	GjStash    *stash;
+	GjJoinrel  *state;
 
 	if (!gj_explain_rejected || joinrel->reloptkind != RELOPT_JOINREL)
 		return;
-	stash = gj_make_stash(joinrel, gj_query(root));
-	if (stash != NULL)
-		stash->reject = Max(stash->reject, reason);
+	state = gj_make_joinrel_state(joinrel, gj_query(root));
+	if (state != NULL)
+		state->reject = Max(state->reject, reason);
 }

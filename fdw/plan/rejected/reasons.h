@@ -58,7 +58,7 @@ typedef enum GjReject
 /* Keyword for a reason, as used in notices and documentation. */
 extern const char *gj_reject_word(GjReject reason);
 
-/* The reason why a daemon that is not ready is not offered. */
+/* The reason why a daemon that is not ready gets no job. */
 extern GjReject gj_reject_daemon(GjDaemon daemon);
 
 /* Sentence for a reason, without the final period. */

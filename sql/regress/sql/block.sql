@@ -1,7 +1,7 @@
 -- Query blocks: aggregates, keys, conditions and subqueries in one job.
 CREATE SCHEMA block;
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE TABLE fact (
@@ -29,9 +29,9 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query
     LOOP
-        IF line ~ 'GpuBlock' THEN
+        IF line ~ 'OffloadBlock' THEN
             node := CASE WHEN node = 'native' THEN 'block' ELSE node || ', block' END;
-        ELSIF line ~ 'GpuJoin' THEN
+        ELSIF line ~ 'OffloadJoin' THEN
             node := CASE WHEN node = 'native' THEN 'join' ELSE node || ', join' END;
         ELSIF line ~ 'Fallback' THEN
             fallback := ' (' || trim(line) || ')';

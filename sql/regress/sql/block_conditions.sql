@@ -1,6 +1,6 @@
 -- Conditions of joins in the daemon: all types, and errors that only a block may risk.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE TABLE l (id int, k int, n numeric(10,2), m numeric(10,2), s numeric(8,4), t text, c char(4), b bool, i int, f float8);
@@ -26,7 +26,7 @@ SELECT block('SELECT l.id, r.v FROM l LEFT JOIN r ON l.k = r.k AND (l.c = r.c OR
 SELECT block('SELECT l.id, r.v FROM l LEFT JOIN r ON l.k = r.k AND CASE WHEN l.b THEN r.b ELSE coalesce(l.i, 3) > r.i END');
 SELECT block('SELECT l.id, r.v FROM l FULL JOIN r ON l.k = r.k AND (l.f IS NULL OR r.v IS NOT NULL) AND nullif(l.i, 3) IS NULL');
 SELECT block('SELECT l.id FROM l WHERE EXISTS (SELECT FROM r WHERE l.k = r.k AND l.t <> r.t AND (l.b = r.b) IS NOT TRUE)');
--- what may fail is evaluated by a block, and above a GpuJoin
+-- what may fail is evaluated by a block, and above an OffloadJoin
 SELECT block('SELECT l.id, r.id FROM l JOIN r ON l.k = r.k AND l.i + r.i > 9');
 SELECT block('SELECT count(*), sum(l.id) FROM l JOIN r ON l.k = r.k AND l.i + r.i > 9');
 EXPLAIN (COSTS OFF) SELECT count(*) FROM l JOIN r ON l.k = r.k AND l.i + r.i > 9;

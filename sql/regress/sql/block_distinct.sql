@@ -1,6 +1,6 @@
 -- SELECT DISTINCT as a block.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 EXPLAIN (COSTS OFF) SELECT DISTINCT d.label, extract(year FROM f.day), f.grp = 3 FROM fact f JOIN dim d ON f.dim = d.id WHERE f.flag ORDER BY 2, 1 LIMIT 3;

@@ -1,6 +1,6 @@
 -- EXPLAIN of each construct in a block.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 -- kinds of joins
 EXPLAIN (COSTS OFF) SELECT d.label, sum(f.id) FROM fact f LEFT JOIN dim d ON f.dim = d.id AND d.price > f.amount GROUP BY d.label;

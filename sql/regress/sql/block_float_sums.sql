@@ -1,6 +1,6 @@
 -- sum and avg of floats: only with gpujoin.float_aggregates; exact for integers.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 CREATE DOMAIN weight AS float8;
 CREATE TABLE weighed (id int, grp int, f4 float4, f8 float8, w weight, i int, kind text);

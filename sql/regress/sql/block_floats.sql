@@ -1,6 +1,6 @@
 -- min and max of floats: NaN follows all others, and the native plan tells -0 from 0.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 CREATE DOMAIN celsius AS float8;
 CREATE TABLE measured (id int, grp int, f4 float4, f8 float8, c celsius, i int);

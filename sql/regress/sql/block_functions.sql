@@ -1,6 +1,6 @@
 -- Functions and casts in a block, row by row, against PostgreSQL's own evaluation.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE TABLE edge (id int, i2 int2, i4 int, i8 int8, n numeric(12,3), m numeric(6,1), d date, ts timestamp, b bool,

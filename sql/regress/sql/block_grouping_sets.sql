@@ -1,6 +1,6 @@
 -- GROUPING SETS, ROLLUP and CUBE in a block.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE items AS SELECT * FROM fact WHERE id <= 5000;
 ANALYZE items;

@@ -1,6 +1,6 @@
 -- Inputs of jobs that are not tables. Each is planned twice: as a feed, and in the native plan.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.explain_rejected = on;
 SET max_parallel_workers_per_gather = 0;
 
@@ -86,14 +86,14 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 ALTER TABLE fact SET (parallel_workers = 2);
 EXPLAIN (COSTS OFF) SELECT * FROM dim d JOIN (WITH w AS MATERIALIZED (SELECT dim, day FROM fact WHERE id % 2 = 0) SELECT * FROM w LIMIT 7) s ON s.dim = d.id;
 -- ... but a CTE of the query has its own workers, whichever plan reads it
 EXPLAIN (COSTS OFF) WITH w AS MATERIALIZED (SELECT dim, day FROM fact WHERE id % 2 = 0) SELECT * FROM dim d JOIN (SELECT * FROM w OFFSET 0) s ON s.dim = d.id;
 SELECT block('WITH w AS MATERIALIZED (SELECT dim, day FROM fact WHERE id % 2 = 0) SELECT * FROM dim d JOIN (SELECT * FROM w OFFSET 0) s ON s.dim = d.id');
 ALTER TABLE fact RESET (parallel_workers);
-RESET gpujoin.blocks;
+RESET gpujoin.enable_aggregates;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;

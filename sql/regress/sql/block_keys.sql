@@ -1,6 +1,6 @@
 -- Keys of every type, with the values whose equality is not that of their bytes.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE TYPE colour AS ENUM ('red', 'green', 'blue');

@@ -1,6 +1,6 @@
 -- Keys of groups that are known when an execution starts: dates, parameters and subqueries that run once.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -84,7 +84,7 @@ BEGIN
     EXECUTE 'PREPARE generic(int, text) AS ' || statement;
     FOREACH given IN ARRAY ARRAY['4, ''x''', '0, ''word 1''', 'NULL, NULL'] LOOP
         FOR line IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE generic(%s)', given) LOOP
-            node := node || coalesce(substring(line FROM 'GpuBlock|Fallback.*') || ' ', '');
+            node := node || coalesce(substring(line FROM 'OffloadBlock|Fallback.*') || ' ', '');
         END LOOP;
         EXECUTE format('CREATE TEMP TABLE offloaded AS EXECUTE generic(%s)', given);
         SET LOCAL gpujoin.enabled = off;

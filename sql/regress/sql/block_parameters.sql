@@ -1,6 +1,6 @@
 -- Parameters of prepared statements, and subqueries that run once, in expressions of a job.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 SET plan_cache_mode = force_generic_plan;
 
@@ -22,8 +22,8 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE ' || call
     LOOP
-        IF line ~ 'GpuBlock|GpuJoin' THEN
-            node := substring(line FROM 'Gpu\w+');
+        IF line ~ 'OffloadBlock|OffloadJoin' THEN
+            node := substring(line FROM 'Offload\w+');
         ELSIF line ~ 'Fallback' THEN
             fallback := ' (' || trim(line) || ')';
         END IF;

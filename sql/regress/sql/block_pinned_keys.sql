@@ -1,6 +1,6 @@
 -- Keys of groups that a condition makes equal to a constant, a parameter or another key.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

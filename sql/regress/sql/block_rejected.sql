@@ -1,6 +1,6 @@
 -- Why an aggregation stays native; joins and aggregations with one reason have one notice.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.explain_rejected = on;
 SET max_parallel_workers_per_gather = 0;
 CREATE FUNCTION planned(query text) RETURNS SETOF text
@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query
     LOOP
-        IF line ~ 'Aggregate|Unique|Gpu' THEN
+        IF line ~ 'Aggregate|Unique|Offload' THEN
             RETURN NEXT trim(line);
         END IF;
     END LOOP;
@@ -52,11 +52,11 @@ SELECT planned('SELECT sum(f.id) FROM fact f JOIN dim d ON f.dim < d.id');
 SELECT planned('SELECT sum(f.id), (SELECT sum(g.id) FROM fact g JOIN dim d ON g.dim < d.id) FROM fact f LEFT JOIN dim d ON f.dim < d.id');
 -- no table, and blocks that are switched off
 SELECT planned('SELECT sum(1)');
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SELECT planned('SELECT string_agg(word, '','') FROM fact');
-RESET gpujoin.blocks;
+RESET gpujoin.enable_aggregates;
 -- size, and the daemon
-RESET gpujoin.force;
+RESET gpujoin.debug_force;
 SELECT planned('SELECT grp, sum(id) FROM fact GROUP BY grp');
 SET gpujoin.min_rows = 0;
 SET gpujoin.socket = '/nonexistent/socket';

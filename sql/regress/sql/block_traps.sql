@@ -1,6 +1,6 @@
 -- What a block would get wrong, or could not execute, without a rule against it.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 -- min and max from an index: making that plan turns every aggregate of the level into a parameter
@@ -51,7 +51,7 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query
     LOOP
-        IF line ~ 'Gpu|Provider|Aggregate:' THEN
+        IF line ~ 'Offload|Provider|Aggregate:' THEN
             RETURN NEXT regexp_replace(trim(line), ' \(actual .*|[0-9]+ (bytes|kB)|(?<=Aggregate: )[a-z ]+', '', 'g');
         END IF;
     END LOOP;

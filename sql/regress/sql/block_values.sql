@@ -1,6 +1,6 @@
 -- Expressions whose result PostgreSQL shows, or refuses, in a way of its own.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE val (id int, g int, a numeric(12,2), b numeric(9,4), c numeric(6,0), d date, e date, n int);
 INSERT INTO val SELECT g, g % 9, nullif(g % 11, 4) * 1.25, CASE WHEN g % 3 > 0 THEN g % 17 * 0.0125 END, nullif(g % 5, 1),

@@ -1,6 +1,6 @@
 -- Variances and standard deviations: the same text as PostgreSQL's.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE TABLE spread (id int, g int, s int2, i int4, b int8, n numeric(12,2), fine numeric(18,10), whole numeric(18,0), x float8);

@@ -7,7 +7,7 @@ INSERT INTO a_small SELECT g, g % 10, 'w' || g FROM generate_series(1, 5000) g;
 CREATE TABLE a_tiny (n int, x int);
 INSERT INTO a_tiny SELECT g, g FROM generate_series(0, 9) g;
 ANALYZE a_big, a_small, a_tiny;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.min_rows = 0;
 SET max_parallel_workers_per_gather = 0;
 SET gpujoin.algorithm = 'merge';

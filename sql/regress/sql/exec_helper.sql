@@ -9,12 +9,12 @@ DECLARE
     differ bigint;
 BEGIN
     PERFORM set_config('gpujoin.enabled', 'on', true),
-            set_config('gpujoin.force', 'on', true),
+            set_config('gpujoin.debug_force', 'on', true),
             set_config('gpujoin.min_rows', '0', true);
     EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query
         INTO plan;
-    IF NOT jsonb_path_exists(plan, '$.**?(@."Custom Plan Provider" == "GpuJoin")') THEN
-        way := 'no GpuJoin';
+    IF NOT jsonb_path_exists(plan, '$.**?(@."Custom Plan Provider" == "OffloadJoin")') THEN
+        way := 'no OffloadJoin';
     ELSIF jsonb_path_exists(plan, '$.**."Fallback"') THEN
         way := 'native, ' || (jsonb_path_query_first(plan, '$.**."Fallback"') #>> '{}');
     ELSE

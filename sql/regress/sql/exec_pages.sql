@@ -1,5 +1,5 @@
 -- What lies on heap pages, and what only seems to.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 CREATE TABLE t_dim (id int PRIMARY KEY, name text);
 INSERT INTO t_dim SELECT g, 'dim ' || g FROM generate_series(1, 500) g;
 ANALYZE t_dim;
@@ -80,7 +80,7 @@ SELECT offloaded('SELECT t.*, d.name FROM t_some t JOIN t_dim d USING (id) WHERE
 SELECT offloaded('SELECT t.id, d.name FROM t_some t JOIN t_dim d USING (id) WHERE t.added <> ''new'' AND t.more = t.i');
 PREPARE listed(text[], char(6), date) AS SELECT count(*), sum(t.id) FROM t_all t JOIN t_dim d USING (id) WHERE t.v = ANY ($1) AND t.c <> $2 AND t.d <> $3;
 SET plan_cache_mode = force_generic_plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 EXECUTE listed('{varc,v}', 'MAIL', '2020-01-05');
 EXECUTE listed('{varchar}', 'M', NULL);
 EXECUTE listed('{varchar,NULL}', '', '2020-02-02');
@@ -88,7 +88,7 @@ SET gpujoin.enabled = off;
 EXECUTE listed('{varc,v}', 'MAIL', '2020-01-05');
 EXECUTE listed('{varchar,NULL}', '', '2020-02-02');
 RESET gpujoin.enabled;
-RESET gpujoin.force;
+RESET gpujoin.debug_force;
 RESET plan_cache_mode;
 DEALLOCATE listed;
 -- and that only the executor does

@@ -4,8 +4,8 @@ INSERT INTO t_pl SELECT g % 5000, g, 'text ' || g FROM generate_series(1, 100000
 CREATE TABLE t_pr (id int, w int);
 INSERT INTO t_pr SELECT g, g FROM generate_series(1, 5000) g;
 ANALYZE t_pl, t_pr;
-SET gpujoin.blocks = off;
-SET gpujoin.force = on;
+SET gpujoin.enable_aggregates = off;
+SET gpujoin.debug_force = on;
 SET gpujoin.min_rows = 0;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

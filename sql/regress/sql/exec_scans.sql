@@ -6,8 +6,8 @@ INSERT INTO t_r SELECT g, 'w' || g FROM generate_series(1, 1000) g;
 CREATE TABLE t_n (n int);
 INSERT INTO t_n SELECT generate_series(1, 5);
 ANALYZE t_l, t_r, t_n;
-SET gpujoin.blocks = off;
-SET gpujoin.force = on;
+SET gpujoin.enable_aggregates = off;
+SET gpujoin.debug_force = on;
 SET gpujoin.min_rows = 0;
 SET max_parallel_workers_per_gather = 0;
 
@@ -58,7 +58,7 @@ DECLARE
     node jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO plan;
-    node := jsonb_path_query_first(plan, 'strict $.**?(@."Custom Plan Provider" == "GpuJoin")');
+    node := jsonb_path_query_first(plan, 'strict $.**?(@."Custom Plan Provider" == "OffloadJoin")');
     RETURN format('join %s, inputs %s%s', node ->> 'Actual Loops',
         (SELECT string_agg(p ->> 'Actual Loops', ', ') FROM jsonb_array_elements(node -> 'Plans') p
          WHERE p ->> 'Node Type' = 'Seq Scan'),

@@ -5,7 +5,7 @@ INSERT INTO t_big SELECT g % 5000, g FROM generate_series(1, 50000) g;
 CREATE TABLE t_small (id int, w text);
 INSERT INTO t_small SELECT g, 'w' || g FROM generate_series(1, 5000) g;
 ANALYZE t_big, t_small;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.min_rows = 0;
 SET max_parallel_workers_per_gather = 0;
 CREATE FUNCTION explained(options text) RETURNS SETOF text

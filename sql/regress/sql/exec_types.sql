@@ -46,7 +46,7 @@ FROM pg_attribute WHERE attrelid = 't_payload'::regclass AND attnum > 0 ORDER BY
 SELECT offloaded('SELECT p.*, f.tag FROM t_payload p JOIN t_few f USING (id) WHERE p.id + 0 > 100');
 
 -- byte for byte
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.min_rows = 0;
 SET gpujoin.verify = on;
 SELECT count(*), count(s.dec), count(s.js)
@@ -91,10 +91,10 @@ SELECT offloaded('SELECT a.id, b.id FROM t_payload a JOIN t_payload b
 CREATE TABLE t_scales (k numeric, c char(8));
 INSERT INTO t_scales VALUES (1.0, 'a'), (1.00, 'a '), (1, 'a  '), ('NaN', 'b'), (100, ''), (1e2, ' ');
 ANALYZE t_scales;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SELECT a.k, b.k FROM t_scales a JOIN t_scales b ON a.k = b.k ORDER BY a.k::text, b.k::text;
 SELECT '[' || a.c || ']', count(*) FROM t_scales a JOIN t_scales b ON a.c = b.c GROUP BY 1 ORDER BY 1;
-RESET gpujoin.force;
+RESET gpujoin.debug_force;
 DROP TABLE t_payload, t_few, t_scales;
 DROP DOMAIN cents;
 DROP TYPE mood;

@@ -3,7 +3,7 @@ CREATE TABLE w_l AS SELECT g % 500 AS id, g AS v FROM generate_series(1, 5000) g
 CREATE TABLE w_r AS SELECT g AS id, 'w' || g AS w FROM generate_series(1, 500) g;
 CREATE TABLE w_to (id int, v int PRIMARY KEY, w text, n int GENERATED ALWAYS AS IDENTITY);
 ANALYZE w_l, w_r;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.min_rows = 0;
 
 -- Runs a statement and reports how its join ran.
@@ -12,7 +12,7 @@ DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || statement INTO plan;
-    plan := jsonb_path_query_first(plan, 'strict $.**?(@."Custom Plan Provider" == "GpuJoin")');
+    plan := jsonb_path_query_first(plan, 'strict $.**?(@."Custom Plan Provider" == "OffloadJoin")');
     RETURN format('%s rows from the daemon%s', plan ->> 'Rows Out', ', fallback ' || (plan ->> 'Fallback'));
 END $$;
 SELECT w_run('INSERT INTO w_to SELECT l.id, l.v, r.w FROM w_l l JOIN w_r r USING (id) WHERE l.v <= 3000');
@@ -51,5 +51,5 @@ SELECT count(*) FROM w_to;
 DROP MATERIALIZED VIEW w_view;
 DROP TABLE w_made, w_to, w_l, w_r;
 DROP FUNCTION w_run;
-RESET gpujoin.force;
+RESET gpujoin.debug_force;
 RESET gpujoin.min_rows;

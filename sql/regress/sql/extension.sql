@@ -31,7 +31,7 @@ SELECT * FROM gpujoin.links WHERE provider = 'cpu';
 -- a cursor that is left open is a job
 CREATE TABLE regress_gpujoin_rows AS SELECT i FROM generate_series(1, 1000) i;
 ANALYZE regress_gpujoin_rows;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.min_rows = 0;
 BEGIN;
 DECLARE c NO SCROLL CURSOR FOR SELECT a.i FROM regress_gpujoin_rows a JOIN regress_gpujoin_rows b USING (i);
@@ -40,7 +40,7 @@ SELECT role = current_user AS role, database, pid = pg_backend_pid() AS pid, sta
        age >= unread AS age, unread >= '0' AS unread, spooled
 FROM gpujoin.jobs WHERE pid = pg_backend_pid();
 COMMIT;
-RESET gpujoin.force;
+RESET gpujoin.debug_force;
 RESET gpujoin.min_rows;
 DROP TABLE regress_gpujoin_rows;
 

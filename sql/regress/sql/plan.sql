@@ -5,7 +5,7 @@ RESET client_min_messages;
 CREATE SCHEMA plan;
 SET search_path = plan;
 
--- The GpuJoins of a query's plan, each as its inputs (alias and feed) and the
+-- The OffloadJoins of a query's plan, each as its inputs (alias and feed) and the
 -- number of joins; "native" if there is none.
 CREATE FUNCTION gpujoins(query text) RETURNS SETOF text
 LANGUAGE plpgsql AS $$
@@ -17,7 +17,7 @@ BEGIN
     EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
     FOR node IN
         SELECT n FROM jsonb_path_query(plan,
-            'strict $.**?(@."Custom Plan Provider" == "GpuJoin")') n
+            'strict $.**?(@."Custom Plan Provider" == "OffloadJoin")') n
     LOOP
         found_any := true;
         RETURN NEXT format('%sjoin of %s: %s joins%s',
@@ -32,7 +32,7 @@ BEGIN
     END IF;
 END $$;
 
--- The columns of a query's only GpuJoin as its job describes them.
+-- The columns of a query's only OffloadJoin as its job describes them.
 CREATE FUNCTION job_columns(query text)
 RETURNS TABLE (relation text, attnum int, type regtype, role text, encoding text, width int, align int)
 LANGUAGE plpgsql AS $$
@@ -44,12 +44,12 @@ BEGIN
     SELECT i ->> 'name', (c ->> 'attnum')::int, (c ->> 'type')::oid::regtype, c ->> 'role',
            c ->> 'encoding', (c ->> 'width')::int, (c ->> 'align')::int
     FROM jsonb_array_elements((jsonb_path_query_first(plan,
-             'strict $.**?(@."Custom Plan Provider" == "GpuJoin")') ->> 'Job')::jsonb -> 'inputs') i,
+             'strict $.**?(@."Custom Plan Provider" == "OffloadJoin")') ->> 'Job')::jsonb -> 'inputs') i,
          jsonb_array_elements(i -> 'columns') WITH ORDINALITY AS c(c, n)
     ORDER BY i ->> 'name', n;
 END $$;
 
--- How a query's only GpuJoin compares its keys.
+-- How a query's only OffloadJoin compares its keys.
 CREATE FUNCTION key_classes(query text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -58,7 +58,7 @@ BEGIN
     EXECUTE 'EXPLAIN (COSTS OFF, VERBOSE, FORMAT JSON) ' || query INTO plan;
     RETURN coalesce((SELECT string_agg(k ->> 'class', ', ')
             FROM jsonb_path_query((jsonb_path_query_first(plan,
-                'strict $.**?(@."Custom Plan Provider" == "GpuJoin")') ->> 'Job')::jsonb,
+                'strict $.**?(@."Custom Plan Provider" == "OffloadJoin")') ->> 'Job')::jsonb,
                 'strict $.root.**.keys[*]') k), 'native');
 END $$;
 

@@ -1,7 +1,7 @@
 -- needs ICU
 -- Equalities by a collation that equates different bytes are no keys.
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE COLLATION plan.nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);

@@ -1,7 +1,7 @@
 -- How each type travels.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE TYPE plan.pair AS (x int, y int);

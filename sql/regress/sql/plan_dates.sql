@@ -14,7 +14,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     query text := 'FROM days JOIN others USING (id) WHERE ' || cond;
 BEGIN
-    SET LOCAL gpujoin.force = on;
+    SET LOCAL gpujoin.debug_force = on;
     feed := gpujoins('SELECT 1 ' || query);
     EXECUTE 'SELECT count(*) ' || query INTO fed;
     SET LOCAL gpujoin.enabled = off;

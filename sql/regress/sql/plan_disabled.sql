@@ -5,10 +5,10 @@ CREATE FUNCTION joins(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        RETURN NEXT substring(line FROM 'GpuJoin|Merge Join|Hash Join|Nested Loop');
+        RETURN NEXT substring(line FROM 'OffloadJoin|Merge Join|Hash Join|Nested Loop');
     END LOOP;
 END $$;
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE a AS SELECT g AS k, g AS v FROM generate_series(1::int8, 50000) g;
 CREATE TABLE b AS SELECT g AS k, g AS w FROM generate_series(1::int8, 50000) g;
@@ -24,16 +24,16 @@ SET gpujoin.startup_cost = 0;
 SET enable_mergejoin = off;
 SET enable_seqscan = off;
 EXPLAIN (COSTS OFF) SELECT v, w FROM a JOIN b USING (k);
-SET gpujoin.blocks = on;
+SET gpujoin.enable_aggregates = on;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM a JOIN b USING (k);
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 -- not where there is another one
 CREATE INDEX ON a (k);
 EXPLAIN (COSTS OFF) SELECT a.k, w FROM a JOIN b USING (k);
 RESET enable_seqscan;
 
 -- the plan to fall back to is not the one that is switched off, though it costs less
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET enable_mergejoin = on;
 SET enable_nestloop = off;
 SET enable_hashjoin = off;

@@ -1,8 +1,8 @@
 -- needs file_fdw
 -- Foreign tables: a join stays native.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.explain_rejected = on;
 SET max_parallel_workers_per_gather = 0;
 

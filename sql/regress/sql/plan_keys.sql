@@ -1,6 +1,6 @@
 -- Which equalities become keys, and how they are compared.
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE DOMAIN plan.small AS int2;

@@ -1,7 +1,7 @@
 -- Joins that are not inner: which are offered, as which job, and which are not.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 -- a: some keys more than once, some NULL; b: half of a's keys; c: NULLs in all columns; empty
@@ -11,7 +11,7 @@ CREATE TABLE kc AS SELECT nullif(g % 50, 3) AS id, nullif(g % 30, 4) AS x, nulli
 CREATE TABLE kempty (id int, x int, y int);
 ANALYZE ka, kb, kc, kempty;
 
--- The joins of a query's GpuJoins with their conditions, and how the rows
+-- The joins of a query's OffloadJoins with their conditions, and how the rows
 -- compare with those of the native plan. The order of several joins depends on
 -- measured rates, and so do their keys: of those only the kinds are shown.
 CREATE FUNCTION kinds(query text) RETURNS SETOF text
@@ -24,7 +24,7 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query
     LOOP
-        IF line ~ '\(GpuJoin\)' THEN
+        IF line ~ '\(OffloadJoin\)' THEN
             lines := coalesce(lines, '{}');
         ELSIF line ~ '(Join:|Join Filter:|Filter:)' THEN
             lines := lines || trim(line);
@@ -188,5 +188,5 @@ EXECUTE away;
 SELECT ka.id, f.note FROM ka, fact f, kc WHERE ka.x IN (SELECT kb.x FROM kb) AND kc.x = ka.x AND f.id = kc.x ORDER BY 1, 2 LIMIT 3;
 RESET gpujoin.verify;
 
-RESET gpujoin.force;
+RESET gpujoin.debug_force;
 RESET max_parallel_workers_per_gather;

@@ -1,7 +1,7 @@
 -- Parallel-aware nodes.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;

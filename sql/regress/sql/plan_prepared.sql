@@ -1,7 +1,7 @@
 -- Cached plans: parameters, and a daemon that goes after planning.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 SET plan_cache_mode = force_generic_plan;
 

@@ -1,7 +1,7 @@
 -- Why a join stays native, one notice a reason.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.explain_rejected = on;
 SET max_parallel_workers_per_gather = 0;
 
@@ -19,7 +19,7 @@ EXPLAIN (COSTS OFF) DELETE FROM a USING b WHERE a.id = b.id;
 EXPLAIN (COSTS OFF) UPDATE a SET v = 1 FROM b WHERE a.id = b.id;
 EXPLAIN (COSTS OFF) MERGE INTO a USING b ON a.id = b.id WHEN MATCHED THEN DELETE;
 -- unique: the join of c and b, of which only distinct rows are joined
-SET gpujoin.force = off;
+SET gpujoin.debug_force = off;
 SET gpujoin.min_rows = 0;
 CREATE TABLE c AS SELECT g AS id, g AS v FROM generate_series(1, 20000) g;
 CREATE INDEX ON c (id);
@@ -29,14 +29,14 @@ ANALYZE c, d, e;
 EXPLAIN (COSTS OFF) SELECT c.v FROM c, d WHERE (c.id, d.id) IN (SELECT e.id, e.v FROM e);
 DROP TABLE c, d, e;
 RESET gpujoin.min_rows;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 -- lateral
 EXPLAIN (COSTS OFF) SELECT s.av FROM a LEFT JOIN LATERAL (SELECT a.v + 1 AS av, b.id FROM b JOIN b b2 USING (id)) s
     ON s.id = a.id;
 -- size
-SET gpujoin.force = off;
+SET gpujoin.debug_force = off;
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 -- subquery; block_inputs has those that are offloaded
 CREATE INDEX b_id ON b (id);
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN (SELECT max(id) AS id FROM b) m USING (id);
@@ -146,7 +146,7 @@ EXPLAIN (COSTS OFF) SELECT 1 FROM a FULL JOIN b USING (id);
 -- a join that the planner drops from its plan has no notice
 EXPLAIN (COSTS OFF) SELECT 1 FROM a a1 JOIN a a2 USING (id) JOIN a a3 ON a3.id < a2.id AND a3.id = a1.v;
 -- cost; the costs themselves depend on the daemon's rates
-SET gpujoin.force = off;
+SET gpujoin.debug_force = off;
 SET gpujoin.min_rows = 0;
 \set VERBOSITY terse
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);

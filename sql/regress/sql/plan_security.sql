@@ -1,6 +1,6 @@
 -- Row security and leaky operators.
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET gpujoin.explain_rejected = on;
 SET max_parallel_workers_per_gather = 0;
 

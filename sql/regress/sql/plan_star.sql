@@ -1,6 +1,6 @@
 -- A star of four tables becomes one job, at default costs but for the daemon's
 -- work, of which the rates and the load of the machine decide.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET search_path = plan;
 SET gpujoin.ns_cost = 0.00003;
 SET max_parallel_workers_per_gather = 0;
@@ -37,12 +37,12 @@ ANALYZE fact;
 SELECT gpujoins('SELECT * FROM fact JOIN dim_a ON fact.a = dim_a.id WHERE fact.id = 77');
 SELECT gpujoins('SELECT * FROM fact JOIN dim_a ON fact.a = dim_a.id WHERE fact.id < 20');
 -- without sequential scans there is no page feed where there is another scan
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SELECT gpujoins('SELECT * FROM fact JOIN dim_a ON fact.a = dim_a.id WHERE fact.id < 150000');
 SET enable_seqscan = off;
 SELECT gpujoins('SELECT * FROM fact JOIN dim_a ON fact.a = dim_a.id WHERE fact.id < 150000');
 RESET enable_seqscan;
-RESET gpujoin.force;
+RESET gpujoin.debug_force;
 DROP INDEX fact_id_idx;
 
 -- too small, too dear, no daemon
@@ -55,7 +55,7 @@ SET gpujoin.startup_cost = 0;
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id');
 SET gpujoin.socket = '/nonexistent/socket';
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id');
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id');
 
 -- the JSON form has the same facts

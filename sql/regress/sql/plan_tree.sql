@@ -1,7 +1,7 @@
 -- Job trees: collapsing, conditions that are no keys, native plans inside.
-SET gpujoin.blocks = off;
+SET gpujoin.enable_aggregates = off;
 SET search_path = plan;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 CREATE TABLE t1 AS SELECT g AS id, g % 10 AS x, g % 7 AS y FROM generate_series(1, 200) g;
@@ -39,7 +39,7 @@ SELECT * FROM r ORDER BY 1;
 -- The native child may hold nested offloads of lower joins; planning raises an
 -- error if one is left, so that planning these is the test. Without hash and
 -- merge joins the native plans differ.
-SET gpujoin.force = off;
+SET gpujoin.debug_force = off;
 SET gpujoin.min_rows = 0;
 SET gpujoin.startup_cost = 0;
 SET gpujoin.ns_cost = 0.00003;
@@ -50,7 +50,7 @@ SET enable_mergejoin = off;
 SELECT gpujoins('SELECT count(*) FROM fact JOIN dim_c ON fact.c = dim_c.id JOIN t1 ON t1.id < dim_c.id JOIN dim_b ON dim_b.id = fact.b AND dim_b.id = t1.x');
 RESET enable_hashjoin;
 RESET enable_mergejoin;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 
 -- GEQO builds joinrels in memory that it throws away
 SET geqo_threshold = 2;

@@ -70,9 +70,9 @@ func (c config) settings() string {
 }
 
 const (
-	native    = "set gpujoin.enabled = off; set gpujoin.force = off"
-	forced    = "set gpujoin.enabled = on; set gpujoin.force = on"
-	automatic = "set gpujoin.enabled = on; set gpujoin.force = off"
+	native    = "set gpujoin.enabled = off; set gpujoin.debug_force = off"
+	forced    = "set gpujoin.enabled = on; set gpujoin.debug_force = on"
+	automatic = "set gpujoin.enabled = on; set gpujoin.debug_force = off"
 )
 
 var nativeConfigs = []config{

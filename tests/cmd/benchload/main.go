@@ -37,7 +37,7 @@ var modes = []mode{
 // run natively.
 type mode struct {
 	name    string
-	force   string // gpujoin.force
+	force   string // gpujoin.debug_force
 	enabled int    // joins that may be offloaded
 }
 

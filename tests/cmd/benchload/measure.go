@@ -70,7 +70,7 @@ func (b *bench) client(ctx context.Context, m mode, end time.Time, r *rand.Rand)
 		return nil, err
 	}
 	defer s.Close()
-	if err := s.Exec(ctx, "set max_parallel_workers_per_gather = 0; set gpujoin.force = "+m.force); err != nil {
+	if err := s.Exec(ctx, "set max_parallel_workers_per_gather = 0; set gpujoin.debug_force = "+m.force); err != nil {
 		return nil, err
 	}
 	for time.Now().Before(end) {

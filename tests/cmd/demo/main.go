@@ -77,7 +77,7 @@ func showPlan(ctx context.Context, s *harness.Session) (mode string, err error) 
 		return "", err
 	}
 	if len(plan.Jobs()) == 0 {
-		mode, title = suite.Forced, "with gpujoin, and gpujoin.force = on: the planner would leave so little data native"
+		mode, title = suite.Forced, "with gpujoin, and gpujoin.debug_force = on: the planner would leave so little data native"
 	}
 	if err := printPlan(ctx, s, mode, "explain (costs off) ", title); err != nil {
 		return "", err

@@ -75,7 +75,7 @@ func (w *world) breakThing(ctx context.Context, fault fault, number int, want ma
 		return nil, err
 	}
 	// The join is a node of its own, whose rows are returned while it runs.
-	if err := m.session.Exec(ctx, "set gpujoin.blocks = off"); err != nil {
+	if err := m.session.Exec(ctx, "set gpujoin.enable_aggregates = off"); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
@@ -110,9 +110,9 @@ func (f *faulty) ask(ctx context.Context, sql string) answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	joins := plan.GpuJoins()
+	joins := plan.OffloadJoins()
 	if len(joins) != 1 {
-		return answer{err: fmt.Errorf("the plan has %d GpuJoins", len(joins))}
+		return answer{err: fmt.Errorf("the plan has %d OffloadJoins", len(joins))}
 	}
 	a := answer{difference: harness.SameRows(f.want[sql], got), provider: joins[0].Text("Provider"), fallback: joins[0].Text("Provider Fallback")}
 	f.devices = max(f.devices, int(joins[0].Number("Devices")))

@@ -23,7 +23,7 @@ type result struct {
 }
 
 // times are a query's times in one mode. The fields after Ms come from one more
-// run, under EXPLAIN ANALYZE, and are sums over the plan's GpuJoins; of the
+// run, under EXPLAIN ANALYZE, and are sums over the plan's OffloadJoins; of the
 // participants of each the slowest counts.
 type times struct {
 	Ms         float64 `json:"ms"` // median

@@ -8,7 +8,7 @@
  *   EMPTIES_SCANS   the same, but has found out that the table has no rows
  *   SETS_ROWS       the same, but only sets the rows of a function's path
  *   OWNS_RELATIONS  keeps a number in RelOptInfo.fdw_private of any relation
- *   TAKES_NAME      registers a custom scan GpuJoin
+ *   TAKES_NAME      registers a custom scan of that name
  *   DROPS_COLUMNS   drops a column from the first input of each of gpujoin's paths
  *                   when all paths of a query level are there
  */
@@ -93,7 +93,7 @@ change(Path *path)
 		change(((ProjectionPath *) path)->subpath);
 	else if (IsA(path, AggPath))
 		change(((AggPath *) path)->subpath);
-	else if (IsA(path, CustomPath) && strncmp(custom->methods->CustomName, "Gpu", 3) == 0)
+	else if (IsA(path, CustomPath) && strncmp(custom->methods->CustomName, "Offload", 7) == 0)
 	{
 		if (IsA(linitial(custom->custom_paths), GatherPath))
 			change(linitial(custom->custom_paths));
@@ -131,7 +131,7 @@ make_state(CustomScan *scan)
 	elog(ERROR, "this node is never executed");
 }
 
-static const CustomScanMethods methods = {"GpuJoin", make_state};
+static const CustomScanMethods methods = {TAKES_NAME, make_state};
 
 void
 _PG_init(void)

@@ -10,8 +10,8 @@ import (
 
 // Settings that decide how a session's joins run.
 const (
-	Native = "set gpujoin.enabled = off; set gpujoin.force = off;"
-	Forced = "set gpujoin.enabled = on; set gpujoin.force = on; set gpujoin.min_rows = 0;"
+	Native = "set gpujoin.enabled = off; set gpujoin.debug_force = off;"
+	Forced = "set gpujoin.enabled = on; set gpujoin.debug_force = on; set gpujoin.min_rows = 0;"
 )
 
 // Patience is the time limit of a statement, far more than any needs.
@@ -77,14 +77,14 @@ func Explain(t testing.TB, s *harness.Session, options, sql string) harness.Node
 }
 
 // SameAsNative runs a query natively and offloaded in one session and compares
-// the rows; the forced plan must have a GpuJoin.
+// the rows; the forced plan must have an OffloadJoin.
 func SameAsNative(t testing.TB, s *harness.Session, sql string) {
 	t.Helper()
 	Exec(t, s, Native)
 	want := Query(t, s, sql)
 	Exec(t, s, Forced)
-	if len(Explain(t, s, "", sql).GpuJoins()) == 0 {
-		t.Errorf("no GpuJoin in the plan of %s", sql)
+	if len(Explain(t, s, "", sql).OffloadJoins()) == 0 {
+		t.Errorf("no OffloadJoin in the plan of %s", sql)
 	}
 	if d := harness.SameRows(want, Query(t, s, sql)); d != "" {
 		t.Errorf("%s: %s", sql, d)

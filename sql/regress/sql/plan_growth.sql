@@ -1,7 +1,7 @@
 -- Joins with a range of an ordered table: how many rows are expected.
 CREATE SCHEMA surplus;
 SET search_path = surplus;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 -- 54 years of days, stored in order; sales of 600 of these days, in no order
 CREATE TABLE days (id int, day date, year int, month int, label text);
@@ -46,14 +46,14 @@ SELECT estimate('SELECT s.id, d.label FROM sales s JOIN days d ON s.day_id = d.i
 SET gpujoin.min_rows = 20000;
 SET gpujoin.startup_cost = 0;
 SET gpujoin.ns_cost = 0.00003;
-RESET gpujoin.force;
+RESET gpujoin.debug_force;
 CREATE FUNCTION blocks(query text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-    RETURN jsonb_array_length(jsonb_path_query_array(plan, '$.**?(@."Custom Plan Provider" == "GpuBlock")'));
+    RETURN jsonb_array_length(jsonb_path_query_array(plan, '$.**?(@."Custom Plan Provider" == "OffloadBlock")'));
 END $$;
 SELECT blocks('SELECT sum(amount), count(*) FROM sales WHERE amount BETWEEN 3 AND 4'), blocks('SELECT sum(id), count(*) FROM days WHERE month = 4');
 -- groups have no statistics: PostgreSQL expects one row of each side
@@ -63,7 +63,7 @@ DECLARE
     plan jsonb;
 BEGIN
     EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-    RETURN jsonb_array_length(jsonb_path_query_array(plan, '$.**?(@."Custom Plan Provider" == "GpuJoin")'));
+    RETURN jsonb_array_length(jsonb_path_query_array(plan, '$.**?(@."Custom Plan Provider" == "OffloadJoin")'));
 END $$;
 SELECT joins('WITH g AS MATERIALIZED (SELECT id, day_id % 4 AS kind, amount % 5 AS class, sum(amount) AS total FROM sales GROUP BY 1, 2, 3)
     SELECT a.total, b.total FROM g a JOIN g b ON a.id = b.id WHERE a.kind = 1 AND a.class = 2 AND b.kind = 2 AND b.class = 3'),

@@ -1,7 +1,7 @@
 -- Filters that travel from small inputs to the feeds of large ones.
-CREATE SCHEMA sideways;
-SET search_path = sideways;
-SET gpujoin.force = on;
+CREATE SCHEMA key_filters;
+SET search_path = key_filters;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 
 -- Keys of every width, with NULLs and keys without a partner.
@@ -42,9 +42,9 @@ END $$;
 
 -- the plan
 EXPLAIN (COSTS OFF) SELECT f.id, b.kind FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3;
-SET gpujoin.sideways_filters = off;
+SET gpujoin.enable_key_filters = off;
 EXPLAIN (COSTS OFF) SELECT f.id, b.kind FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3;
-RESET gpujoin.sideways_filters;
+RESET gpujoin.enable_key_filters;
 
 -- a filter of each input of a star, of keys of several widths
 SELECT travels('SELECT f.id, b.kind, s.name FROM fact f JOIN big b ON f.a = b.id JOIN small s ON f.b = s.id WHERE b.kind < 5 AND s.id > 3');
@@ -194,4 +194,4 @@ SET parallel_leader_participation = off;
 SELECT count(*), sum(f.amount), sum(b.kind) FROM fact f JOIN big b ON f.a = b.id WHERE b.kind = 3;
 SELECT count(*), sum(p.id), sum(c.id) FROM people p JOIN chosen c ON p.v = c.v AND p.u = c.u;
 
-DROP SCHEMA sideways CASCADE;
+DROP SCHEMA key_filters CASCADE;

@@ -1,6 +1,6 @@
 -- Numeric columns without a declared scale: their statistics say which scale is enough.
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE loose (id int, grp int, n numeric, m numeric, few numeric(10,2), large numeric, special numeric, unknown numeric);
 INSERT INTO loose SELECT g, g % 7, CASE g % 4 WHEN 0 THEN g WHEN 1 THEN g * 0.5 WHEN 2 THEN g * 0.25 ELSE -g * 1.000 END, CASE WHEN g % 5 > 0 THEN g % 13 * 1.10 END,
@@ -100,7 +100,7 @@ SET gpujoin.explain_rejected = on;
 EXPLAIN (COSTS OFF) SELECT a.own FROM shown a JOIN shown b USING (grp) JOIN shown c USING (grp) GROUP BY a.own, a.id, b.id, c.id;
 EXPLAIN (COSTS OFF) SELECT a.id FROM shown a JOIN shown b USING (grp) JOIN shown c USING (grp) GROUP BY a.own, a.id, b.id, c.id;
 -- columns in which equal values probably look different are only tried if forced
-SET gpujoin.force = off;
+SET gpujoin.debug_force = off;
 SET gpujoin.min_rows = 0;
 EXPLAIN (COSTS OFF) SELECT mixed, count(*) FROM shown GROUP BY mixed;
 EXPLAIN (COSTS OFF) SELECT max(mixed) FROM shown;
@@ -120,7 +120,7 @@ EXPLAIN (COSTS OFF) SELECT own, max(two), count(DISTINCT mixed) FROM shown GROUP
 EXPLAIN (COSTS OFF) SELECT sum(own) FROM shown GROUP BY mixed;
 RESET ALL;
 SET search_path = block;
-SET gpujoin.force = on;
+SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 -- values that do not fit with their scale
 UPDATE shown SET two = 20000000000000.00 WHERE id = 1000;
