@@ -7,7 +7,9 @@
 #include "fmgr.h"
 #include "nodes/extensible.h"
 
-#include "gpujoin.h"
+#include "exec/node.h"
+#include "options.h"
+#include "plan/state.h"
 
 PG_MODULE_MAGIC;
 

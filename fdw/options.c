@@ -7,11 +7,12 @@
 #include "postgres.h"
 
 #include <float.h>
+#include <limits.h>
 
 #include "utils/guc.h"
 #include "utils/plancache.h"
 
-#include "gpujoin.h"
+#include "options.h"
 
 bool		gj_enabled = true;
 bool		gj_debug_force = false;

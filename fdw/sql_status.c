@@ -4,13 +4,14 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "daemon/frame.h"
+#include "daemon/connection.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
 #include "daemon/job_session.h"
+#include "options.h"
 
 PG_FUNCTION_INFO_V1(gpujoin_daemon_status);
 

@@ -1,5 +1,5 @@
 /*
- * daemon/connection.c - opens and closes one socket connection to the daemon.
+ * daemon/connection.c - one socket connection to the daemon, and why it failed.
  *
  * The socket never blocks.
  */
@@ -15,7 +15,51 @@
 #include "storage/latch.h"
 
 #include "daemon/connection.h"
-#include "daemon/wait.h"
+
+/* ---- the reason why a connection to the daemon is unusable ---- */
+
+static void record(GjConnection *conn, GjFault fault, const char *format, va_list args)
+			pg_attribute_printf(3, 0);
+
+static void
+record(GjConnection *conn, GjFault fault, const char *format, va_list args)
+{
+	if (conn->failure[0] != '\0')
+		return;
+	vsnprintf(conn->failure, sizeof(conn->failure), format, args);
+	conn->fault = fault;
+}
+
+bool
+gj_fail(GjConnection *conn, const char *format,...)
+{
+	va_list		args;
+
+	va_start(args, format);
+	record(conn, GJ_FAULT_NONE, format, args);
+	va_end(args);
+	return false;
+}
+
+bool
+gj_fail_by(GjConnection *conn, GjFault fault, const char *format,...)
+{
+	va_list		args;
+
+	va_start(args, format);
+	record(conn, fault, format, args);
+	va_end(args);
+	return false;
+}
+
+int
+gj_failure_detail(const GjConnection *conn)
+{
+	return errdetail_internal("%c%s.", pg_toupper((unsigned char) conn->failure[0]),
+							  conn->failure[0] != '\0' ? conn->failure + 1 : "");
+}
+
+/* ---- connection ---- */
 
 void
 gj_connection_init(GjConnection *conn, MemoryContext context)

@@ -1,5 +1,5 @@
 /*
- * daemon/connection.h - one socket connection to the daemon.
+ * daemon/connection.h - one socket connection to the daemon: connect, wait, frames.
  *
  * No function here raises an error because of the daemon.  Functions return
  * false instead, and conn->failure keeps the first reason.  Our own errors
@@ -11,7 +11,45 @@
 #include "postgres.h"
 
 #include "../shm/layout.h"
-#include "util/clock.h"
+#include "util.h"
+
+/* ---- why does the daemon not answer? ---- */
+
+/* Why the daemon hangs, from two looks at a daemon that does not answer. */
+typedef enum GjHung
+{
+	GJ_HUNG_UNKNOWN,			/* look again, GJ_LOOK_INTERVAL_MS later */
+	GJ_HUNG_STARVED,			/* it waits for processor time */
+	GJ_HUNG_STOPPED,			/* its process is stopped, or traced */
+	GJ_HUNG_STUCK				/* it has processor time, or asks for none */
+} GjHung;
+
+/* Minimum time between two looks: several heartbeats of a healthy daemon. */
+#define GJ_LOOK_INTERVAL_MS		(4 * GJ_BEAT_MS)
+
+/* One look: when it was taken, and the heartbeat count at that time. */
+typedef struct GjLook
+{
+	uint64		at_us;			/* 0: there was none */
+	uint64		beats;			/* 0: unknown */
+	bool		stopped;		/* the process was stopped, or traced */
+} GjLook;
+
+/*
+ * Looks at the daemon behind socket and compares the result with *before,
+ * which is then replaced by this look.  pid is the daemon's process id in our
+ * pid namespace, or 0 if it is not visible.
+ */
+extern GjHung gj_hung(const char *socket, pid_t pid, GjLook *before);
+
+/*
+ * Has the daemon done nothing at all since *before, which this look replaces?
+ * It has not if there was no look before, or if a thread of it waits for the
+ * processor or a disk.
+ */
+extern bool gj_stands_still(const char *socket, pid_t pid, GjLook *before);
+
+/* ---- connection ---- */
 
 /*
  * How often, at most, a bounded wait is extended by step_ms because the daemon
@@ -69,7 +107,7 @@ extern void gj_connection_init(GjConnection *conn, MemoryContext context);
 /*
  * Connects to the daemon's socket.  timeout_ms bounds the wait for a slot in
  * the daemon's listen backlog.  It also becomes step_ms, by which waits are
- * extended. The handshake is left to daemon/handshake.h.
+ * extended.  gj_greet() does this and the handshake.
  */
 extern bool gj_connection_open(GjConnection *conn, const char *path,
 							   int timeout_ms);
@@ -95,5 +133,80 @@ extern bool gj_fail_by(GjConnection *conn, GjFault fault, const char *format,...
 
 /* errdetail() with the failure as a sentence, for use within ereport(). */
 extern int	gj_failure_detail(const GjConnection *conn);
+
+/* ---- opens a connection to the daemon with a handshake ---- */
+
+/*
+ * Connects and negotiates the protocol, each within timeout_ms.  Afterwards
+ * conn can check whether the daemon still answers.
+ */
+extern bool gj_greet(GjConnection *conn, const char *socket, int timeout_ms,
+					 Size *extent_size);
+
+/* ---- waits for the daemon's socket ---- */
+
+/*
+ * Every wait is a WaitLatchOrSocket(), so a cancel, a termination, a timeout or
+ * the postmaster's death takes effect at once, regardless of the daemon's
+ * state.
+ */
+
+/*
+ * A bounded wait.  It is extended if the daemon gets too little processor
+ * time.
+ */
+typedef struct GjDeadline
+{
+	uint64		at_us;			/* 0: never */
+	bool		firm;			/* never extended */
+	bool		quiet;			/* reaching it is not a failure */
+	int			extensions;		/* so far */
+	GjLook		look;			/* the latest look at the daemon */
+} GjDeadline;
+
+/* timeout_ms < 0: never.  timeout_ms = 0: now, and never extended. */
+extern GjDeadline gj_deadline_in(int timeout_ms);
+
+/*
+ * Extends a deadline that has passed.  Returns false, with the reason
+ * recorded, if it may not be extended.
+ */
+extern bool gj_is_put_off(GjConnection *conn, GjDeadline *deadline);
+
+/*
+ * Waits until the socket is ready for event: WL_SOCKET_READABLE or
+ * WL_SOCKET_WRITEABLE.
+ */
+extern GjWait gj_wait_socket(GjConnection *conn, int event, GjDeadline *deadline);
+
+/* ---- frames to and from the daemon ---- */
+
+/* Sends one frame, whose payload is body followed by tail. */
+extern bool gj_send(GjConnection *conn, enum gj_message type,
+					const void *body, uint32 length,
+					const void *tail, uint32 tail_length);
+
+/*
+ * Receives the next frame into conn->frame and conn->body.  If timeout_ms < 0,
+ * the wait is bounded only by interrupts and patience_ms.  Unless timeout_ms
+ * is 0, a daemon that gets too little processor time is given up to
+ * GJ_MAX_EXTENSIONS extensions.  A FAILED frame counts as a failure.  A STATS
+ * frame that is still owed is skipped, because its requester has given up.
+ */
+extern bool gj_receive(GjConnection *conn, int timeout_ms);
+
+/*
+ * Like gj_receive(), for a caller that waits for STATS: it skips no frame, and
+ * a timeout is not a failure, even in the middle of a frame.  at_us is on the
+ * clock of gj_now_us().
+ */
+extern GjWait gj_receive_until(GjConnection *conn, uint64 at_us);
+
+/* Receives a frame, which must have this type and at least this length. */
+extern bool gj_expect(GjConnection *conn, enum gj_message type,
+					  uint32 length, int timeout_ms);
+
+/* Can data be read without waiting? */
+extern bool gj_readable(GjConnection *conn);
 
 #endif							/* DAEMON_CONNECTION_H */

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/extent.h"
-#include "daemon/frame.h"
+#include "daemon/connection.h"
+#include "daemon/job_session.h"
 
 #ifndef F_GET_SEALS
 #define F_GET_SEALS		1034

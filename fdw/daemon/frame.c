@@ -12,8 +12,7 @@
 #include "storage/latch.h"
 #include "utils/memutils.h"
 
-#include "daemon/frame.h"
-#include "daemon/wait.h"
+#include "daemon/connection.h"
 
 /* ---- receiving ---- */
 

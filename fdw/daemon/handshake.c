@@ -8,11 +8,11 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "daemon/frame.h"
+#include "daemon/connection.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
 
-#include "daemon/handshake.h"
+#include "daemon/connection.h"
 
 static bool answers(GjConnection *conn);
 

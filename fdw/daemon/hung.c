@@ -19,7 +19,7 @@
  * The sources are trusted only for lengthening or shortening a wait, and
  * GJ_MAX_EXTENSIONS bounds the waits (daemon/wait.c).
  */
-#include "daemon/hung.h"
+#include "daemon/connection.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -28,9 +28,9 @@
 
 #include "storage/fd.h"
 
-#include "daemon/load.h"
-#include "gpujoin.h"
-#include "util/clock.h"
+#include "daemon/status.h"
+#include "job/job.h"
+#include "util.h"
 
 /*
  * Share of the requested processor time, in thousandths, from which on a

@@ -10,10 +10,10 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 
-#include "daemon/frame.h"
-#include "daemon/handshake.h"
+#include "daemon/connection.h"
 #include "daemon/job_session.h"
-#include "job/json.h"
+#include "job/job.h"
+#include "options.h"
 
 void
 gj_link_init(GjLink *link, MemoryContext context)

@@ -14,7 +14,7 @@
 #include "pgstat.h"
 #include "storage/latch.h"
 
-#include "daemon/wait.h"
+#include "daemon/connection.h"
 
 #define COMMITTED_PATIENCE 10
 

@@ -13,8 +13,9 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "daemon/breaker.h"
+#include "daemon/status.h"
 #include "exec/node.h"
+#include "options.h"
 
 static void begin(CustomScanState *css, EState *estate, int eflags);
 static TupleTableSlot *exec(CustomScanState *css);
@@ -92,9 +93,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	gj_prepare_parameters(state);
 	state->raw_values = palloc0(Max(1, state->plan->noutputs) * sizeof(Datum));
 	state->raw_nulls = palloc0(Max(1, state->plan->noutputs) * sizeof(bool));
-	state->inputs = palloc0(ninputs * sizeof(PlanState *));
-	state->filters = palloc0(Max(1, state->plan->nfilters) * sizeof(GjKeyFilter));
-	state->page_feeds = palloc0(ninputs * sizeof(GjPageFeed *));
+	gj_feeder_init(&state->feeder, state->plan, estate->es_query_cxt);
 	for (int i = 0; i < nchildren; i++)
 	{
 		PlanState  *child;
@@ -105,7 +104,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 		child = ExecInitNode(list_nth(scan->custom_plans, i), estate, eflags);
 		css->custom_ps = lappend(css->custom_ps, child);
 		if (i < ninputs)
-			state->inputs[i] = child;
+			state->feeder.inputs[i] = child;
 		else
 			state->native = child;
 	}
@@ -127,7 +126,7 @@ go_native(GjState *state, const char *reason)
 	gj_link_close(&state->link);
 	if (state->shared == NULL)
 		for (int i = 0; i < state->plan->ninputs; i++)
-			(void) ExecShutdownNode(state->inputs[i]);
+			(void) ExecShutdownNode(state->feeder.inputs[i]);
 }
 
 /* go_native() because of a failure, which the server's log shows. */
@@ -148,15 +147,15 @@ run_job(GjState *state)
 
 	if (!gj_enabled)
 		return gj_fail(&link->conn, "gpujoin.enabled is off");
-	if (state->unfit != NULL)
-		return gj_fail(&link->conn, "%s", state->unfit);
+	if (state->feeder.unfit != NULL)
+		return gj_fail(&link->conn, "%s", state->feeder.unfit);
 	unfit = gj_evaluate_parameters(state);
 	if (unfit != NULL)
 		return gj_fail(&link->conn, "%s", unfit);
 	return gj_link_connect(link, gj_socket) &&
 		gj_link_open(link, state->plan, state->parameters.data, state->algorithm, 1,
 					 state->may_rewind) &&
-		gj_feed(state) &&
+		gj_feed(&state->feeder, link, NULL, state->run_context) &&
 		gj_link_run(link);
 }
 
@@ -359,7 +358,7 @@ can_rewind(GjState *state)
 		(state->mode != GJ_MODE_OFFLOAD && state->mode != GJ_MODE_DONE))
 		return false;
 	for (int i = 0; i < state->plan->ninputs; i++)
-		if (state->inputs[i]->chgParam != NULL)
+		if (state->feeder.inputs[i]->chgParam != NULL)
 			return false;
 	return gj_reader_report(&state->reader) && gj_reader_stop(&state->reader);
 }

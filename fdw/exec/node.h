@@ -10,15 +10,60 @@
 #ifndef EXEC_NODE_H
 #define EXEC_NODE_H
 
-#include "daemon/job_session.h"
-#include "daemon/stats.h"
-#include "exec/rescan_choice.h"
-#include "feed/key_filter_protocol.h"
-#include "feed/shared.h"
-#include "feed/writer.h"
-#include "gpujoin.h"
-#include "result/reader.h"
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "nodes/extensible.h"
 #include "utils/tuplestore.h"
+
+#include "explain/explain.h"
+#include "feed/feed.h"
+#include "job/job.h"
+#include "result/result.h"
+
+/* ---- which plan is faster for a join that runs again and again ---- */
+
+/* Scans of one kind, and how long they took. */
+typedef struct GjTried
+{
+	int			scans;
+	uint64		us;
+} GjTried;
+
+/* What a node has learnt from its scans.  Starts with all other fields zero. */
+typedef struct GjRescanChoice
+{
+	bool		forced;			/* the planner did not compare the two plans */
+	GjTried		jobs;
+	GjTried		native;
+	GjTried    *current;		/* kind of the scan that runs; NULL: not measured */
+	uint64		us;				/* spent in that scan so far */
+	bool		repeated;		/* there was a scan before: the first is not measured */
+} GjRescanChoice;
+
+/* Is the native plan to be tried, or known to be faster, for the next scan? */
+extern bool gj_rescan_native(const GjRescanChoice *rescan);
+
+/* A scan begins, as a job or with the native plan. */
+extern void gj_rescan_begin(GjRescanChoice *rescan, bool native);
+
+/*
+ * The node has worked for us microseconds on the scan.  The time in which other
+ * nodes process its rows does not count.
+ */
+static inline void
+gj_rescan_spend(GjRescanChoice *rescan, uint64 us)
+{
+	rescan->us += us;
+}
+
+/* The scan, if any, has returned its last row or is given up. */
+extern void gj_rescan_end(GjRescanChoice *rescan);
+
+/* The scan is neither a job nor a choice of the native plan: do not count it. */
+extern void gj_rescan_drop(GjRescanChoice *rescan);
+
+/* ---- node ---- */
 
 /* State of the node's execution in this process. */
 typedef enum GjMode
@@ -30,30 +75,16 @@ typedef enum GjMode
 	GJ_MODE_DONE				/* no more rows */
 } GjMode;
 
-/* What EXPLAIN ANALYZE shows; the statistics are the daemon's own report. */
-typedef struct GjReport
-{
-	char		fallback[GJ_REASON_SIZE];	/* why the native plan ran; empty: it
-										 * did not */
-	bool		have_stats;
-	GjStats		stats;			/* valid if have_stats */
-} GjReport;
-
-typedef struct GjPageFeed GjPageFeed;	/* feed/page/scan.c */
-
 typedef struct GjState
 {
 	CustomScanState css;
 	GjPlan	   *plan;
-	PlanState **inputs;			/* plan->ninputs children */
-	GjPageFeed **page_feeds;	/* one an input; created on first use */
-	GjKeyFilter *filters;		/* plan->nfilters, of this scan */
+	GjFeeder	feeder;
 	PlanState  *native;			/* the last child; NULL under EXPLAIN */
 	GjMode		mode;
 	bool		executed;		/* some execution got past START */
 	bool		returned_row;	/* in this scan */
 	bool		gave_up;		/* in this scan, for the native plan */
-	char	   *unfit;			/* why no scan can be offloaded */
 	GjAlgorithm algorithm;		/* gj_algorithm when the execution began */
 	bool		may_rewind;		/* the plan above may ask for the rows again */
 	bool		rewind;			/* the next scan reuses the last job */
@@ -72,6 +103,11 @@ typedef struct GjState
 	TupleTableSlot *verified_slot;
 	GjReport	report;
 } GjState;
+
+/* The nodes; exec/node.c and exec/gather_block.c. */
+extern CustomScanMethods gj_scan_methods;	/* OffloadJoin */
+extern CustomScanMethods gj_block_methods;	/* OffloadBlock */
+extern CustomScanMethods gj_feed_methods;	/* OffloadFeed */
 
 /* exec/node.c: the state of a node with a job, CreateCustomScanState. */
 extern Node *gj_create_state(CustomScan *scan);
@@ -113,18 +149,6 @@ extern bool gj_native_next(GjState *state);
  */
 extern TupleTableSlot *gj_native_slot(GjState *state);
 
-/*
- * feed/feed.c: feeds this participant's part of the inputs and tells the daemon so.
- */
-extern bool gj_feed(GjState *state);
-
-/* feed/child.c: writes all rows of a child plan. */
-extern bool gj_feed_child(GjState *state, int input, GjWriter *writer);
-
-/* feed/page/scan.c: does the input's child allow a page feed in this execution? */
-extern bool gj_page_feed_possible(GjState *state, int input);
-extern bool gj_feed_page(GjState *state, int input, GjWriter *writer);
-
 /* exec/parallel.c */
 extern Size gj_estimate_dsm(CustomScanState *css, ParallelContext *pcxt);
 extern void gj_initialize_dsm(CustomScanState *css, ParallelContext *pcxt,
@@ -161,12 +185,12 @@ extern void gj_report_take(GjState *state, const void *body, Size length);
 extern void gj_report_forget(GjState *state);
 
 /*
- * exec/fallback_log.c: writes to the server's log why the native plan runs, once per
+ * exec/report.c: writes to the server's log why the native plan runs, once per
  * kind of fault and minute.
  */
 extern void gj_log_fallback(const GjState *state, const char *reason, GjFault fault);
 
-/* exec/fallback_log.c: the bytes that a job is expected to feed. */
+/* exec/report.c: the bytes that a job is expected to feed. */
 extern double gj_feed_bytes(const GjPlan *plan);
 
 /*

@@ -32,8 +32,9 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
-#include "daemon/breaker.h"
+#include "daemon/status.h"
 #include "exec/node.h"
+#include "options.h"
 
 #define PHASE_ELECT 0
 #define PHASE_OPEN 1
@@ -244,7 +245,8 @@ gj_parallel_start(GjState *state)
 	{
 		if (gj_shared_outcome(shared) == GJ_OUTCOME_OPEN)
 		{
-			joined = (joined || join_job(state)) && gj_feed(state);
+			joined = (joined || join_job(state)) &&
+				gj_feed(&state->feeder, &state->link, shared, state->run_context);
 			if (!joined)
 			{
 				give_up(state, since_us);

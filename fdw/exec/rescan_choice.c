@@ -17,7 +17,7 @@
  */
 #include "postgres.h"
 
-#include "exec/rescan_choice.h"
+#include "exec/node.h"
 
 /* Jobs before the native plan is tried, and scans for which it is. */
 #define TRIED_JOBS 100

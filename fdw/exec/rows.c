@@ -8,7 +8,7 @@
 #include "utils/memutils.h"
 
 #include "exec/node.h"
-#include "result/aggregates.h"
+#include "result/result.h"
 
 void
 gj_prepare_run(GjState *state)

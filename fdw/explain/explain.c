@@ -16,9 +16,9 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
-#include "explain/aggregate.h"
-#include "job/columns.h"
-#include "job/json.h"
+#include "explain/explain.h"
+#include "job/job.h"
+#include "options.h"
 
 /* What is needed to name the query's tables as EXPLAIN prints them. */
 typedef struct Names

@@ -7,7 +7,26 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "exec/node.h"
+#include "daemon/connection.h"
+#include "daemon/stats.h"
+#include "job/job.h"
+
+/* What EXPLAIN ANALYZE shows; the statistics are the daemon's own report. */
+typedef struct GjReport
+{
+	char		fallback[GJ_REASON_SIZE];	/* why the native plan ran; empty: it
+										 * did not */
+	bool		have_stats;
+	GjStats		stats;			/* valid if have_stats */
+} GjReport;
+
+/*
+ * Adds the node's own lines.  algorithm is the one that the job asks for, and
+ * report is NULL unless the node was executed.
+ */
+extern void gj_explain(CustomScanState *node, const GjPlan *plan,
+					   GjAlgorithm algorithm, const GjReport *report,
+					   List *ancestors, ExplainState *es);
 
 static inline bool
 gj_explain_is_text(const ExplainState *es)
@@ -30,5 +49,10 @@ extern void gj_explain_filter_stats(const GjReport *report, int filter, ExplainS
 
 /* explain/stats.c: statistics of the whole job and its participants. */
 extern void gj_explain_job_stats(const GjStats *stats, ExplainState *es);
+
+/* ---- the aggregation of a query block in EXPLAIN ---- */
+
+/* Shows keys or grouping sets, aggregates, and conditions on groups. */
+extern void gj_explain_aggregate(const CustomScan *scan, const GjPlan *plan, ExplainState *es);
 
 #endif							/* EXPLAIN_EXPLAIN_H */

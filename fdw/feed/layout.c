@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "feed/layout.h"
+#include "feed/writer.h"
 
 #define ALIGN64(n) TYPEALIGN64(64, (n))
 

@@ -7,7 +7,8 @@
 #include "postgres.h"
 
 #include "daemon/stats.h"
-#include "feed/shared.h"
+#include "feed/feed.h"
+#include "options.h"
 
 /*
  * Maximum length of the report of a job with this many participants.  Grouping

@@ -4,9 +4,40 @@
 #ifndef FEED_WRITER_H
 #define FEED_WRITER_H
 
+#include "postgres.h"
+
 #include "daemon/job_session.h"
-#include "gpujoin.h"
-#include "numeric/decimal_quick.h"
+#include "job/job.h"
+#include "numeric/decimal.h"
+
+/* ---- writes values too long for a batch into a chain of extents ---- */
+
+/*
+ * Each participant that feeds such values has a chain of extents.  The chain
+ * stores the values one after another, without gaps, and a value may continue
+ * in the next extent.  The batch contains a reference with the position of the
+ * value's start.
+ */
+
+/* The write position of this participant's own chain. */
+typedef struct GjChain
+{
+	GjExtent	extent;			/* base NULL: none */
+	uint32		used;			/* bytes of data in it */
+	uint32		extents;		/* number of extents handed over */
+} GjChain;
+
+/*
+ * Appends a value to the participant's chain and fills in the reference to it.
+ * Waits for extents if necessary.
+ */
+extern bool gj_chain_write(GjExtents *extents, GjChain *chain, int participant,
+						   const char *value, uint64 length, struct gj_chain_ref *ref);
+
+/* Hands over the last extent of the chain. */
+extern bool gj_chain_finish(GjExtents *extents, GjChain *chain, int participant);
+
+/* ---- writer ---- */
 
 #ifdef WORDS_BIGENDIAN
 #error "gpujoin shares memory in little-endian form only"
@@ -114,8 +145,11 @@ typedef struct GjWriter
 /* How the values of a type of this length are written to a column. */
 extern GjCopy gj_copy_of(const GjColumn *column, int length);
 
-/* sharers is the number of participants that feed this input together. */
-extern void gj_writer_init(GjWriter *writer, GjLink *link, const GjPlan *plan,
+/*
+ * Long values go to chain.  sharers is the number of participants that feed this
+ * input together.
+ */
+extern void gj_writer_init(GjWriter *writer, GjLink *link, GjChain *chain, const GjPlan *plan,
 						   int input, int sharers, MemoryContext scratch);
 
 /*
@@ -153,5 +187,40 @@ extern int	gj_encode_short(const GjWriter *writer, GjColumnWriter *column,
 
 /* feed/encode.c: upper bound of the heap bytes that the first value needs. */
 extern uint32 gj_encoded_size(const GjColumnWriter *column, const GjVector *vector);
+
+/* ---- where the columns of a batch are in its extent ---- */
+
+static inline bool
+gj_is_varlena(const GjColumnWriter *c)
+{
+	return c->column->encoding == GJ_ENC_VARLENA;
+}
+
+/* Bytes per entry of the array of values: a value, or an offset. */
+static inline Size
+gj_item_size(const GjColumnWriter *c)
+{
+	return gj_is_varlena(c) ? sizeof(uint32) : (Size) c->column->width;
+}
+
+/* Expected bits per row in the extent. */
+extern double gj_layout_row_bits(const GjWriter *writer);
+
+/* Bytes of the extent in use, not counting alignment. */
+extern Size gj_layout_bytes(const GjWriter *writer);
+
+/*
+ * Divides the extent among the columns.  The rows already in the batch and one
+ * more, which needs the bytes given in each column's needs, must fit.  The
+ * rest is sized for as many rows of the expected widths as possible.  Returns
+ * false, without changing anything, if not even one more row fits.
+ */
+extern bool gj_layout_place(GjWriter *writer);
+
+/*
+ * Moves the arrays so that the first row of vectors fits, if the extent has
+ * enough free space to justify it.
+ */
+extern bool gj_layout_make_room(GjWriter *writer, const GjVector *vectors);
 
 #endif							/* FEED_WRITER_H */

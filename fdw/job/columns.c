@@ -14,7 +14,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "job/columns.h"
+#include "job/job.h"
 
 #define MAX_FIXED_WIDTH 64		/* layout.h: gj_column.width */
 #define MAX_DECIMAL_PRECISION 18

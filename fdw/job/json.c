@@ -12,8 +12,7 @@
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 
-#include "job/columns.h"
-#include "job/json.h"
+#include "job/job.h"
 
 /*
  * Names are for display only: text that is not UTF-8 is replaced, never an

@@ -6,7 +6,7 @@
 
 #include "postgres.h"
 
-#include "gpujoin.h"
+#include "job/job.h"
 
 static inline uint64
 gj_hash_word(uint64 h, uint64 word)

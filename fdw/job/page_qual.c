@@ -18,7 +18,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "job/columns.h"
+#include "job/job.h"
 #include "job/page_qual.h"
 
 /* these have no names in pg_opfamily.dat */

@@ -7,8 +7,8 @@
  */
 #include "postgres.h"
 
-#include "job/serialize.h"
-#include "util/lists.h"
+#include "job/job.h"
+#include "util.h"
 
 #define FIRST_NUMBERS 256
 

@@ -8,34 +8,12 @@
 #include "utils/fmgrprotos.h"
 
 #include "numeric/decimal.h"
-#include "numeric/integer.h"
 
 /* 64-bit parts of a wide integer. */
 #define PARTS 4
 
 /* An integer of 256 bits has at most 78 digits; zeros may precede them. */
 #define MAX_DIGITS 160
-
-__int128
-gj_integer(const GjColumn *column, Datum datum)
-{
-	__int128	wide;
-
-	switch (column->width)
-	{
-		case 1:
-			return DatumGetChar(datum);
-		case 2:
-			return DatumGetInt16(datum);
-		case 4:
-			return DatumGetInt32(datum);
-		case 8:
-			return DatumGetInt64(datum);
-		default:
-			memcpy(&wide, DatumGetPointer(datum), sizeof(wide));
-			return wide;
-	}
-}
 
 /* Divides the number by ten and returns the remainder. */
 static int

@@ -2,7 +2,7 @@
  * plan/state.h - planning state kept between calls of the join hook.
  *
  * Every base relation remembers how it would be fed (GjBaserel), and every
- * joinrel the best job tree found for it (GjJoinrel), see plan/relation_state.h.  A
+ * joinrel the best job tree found for it (GjJoinrel).  A
  * joinrel's tree is kept even if add_path prunes its path, so that higher
  * joinrels can include it in a larger job. The tree's cost excludes the return
  * of its rows.
@@ -10,11 +10,47 @@
 #ifndef PLAN_STATE_H
 #define PLAN_STATE_H
 
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
 #include "compat.h"
-#include "job/columns.h"
+#include "daemon/status.h"
+#include "job/job.h"
 #include "plan/join/clauses.h"
 #include "plan/rejected/reasons.h"
-#include "plan/relation_state.h"
+
+/* ---- errors of ours that are noticed while a plan is made ---- */
+
+/*
+ * The planner has contradicted itself: keeps the reason in *defect, unless there
+ * is one already, and returns.  The caller goes on with any value, because the
+ * node then runs its native plan and nothing else is read of its GjPlan.  A
+ * server with assertions raises an error instead.
+ */
+extern void gj_note_defect(const char **defect, const char *format,...)
+			pg_attribute_printf(2, 3);
+
+/* ---- what the planner's hooks remember about a relation ---- */
+
+/*
+ * The state is found by the relation's address.  RelOptInfo.fdw_private would be
+ * nearer, but it belongs to foreign data wrappers, and some libraries use it for
+ * relations that are not foreign, too.
+ */
+
+/* NULL if there is none. */
+extern void *gj_find_state(const RelOptInfo *rel);
+
+/*
+ * Returns the relation's state, and creates it if necessary: size zero bytes in
+ * the memory context of the relation, with which the state ends.  NULL for a
+ * foreign relation, and for one that another library marks as its own by
+ * fdw_private.
+ */
+extern void *gj_get_state(RelOptInfo *rel, Size size);
+
+/* ---- state ---- */
 
 /* The two variants of the node. */
 typedef enum GjVariant
@@ -144,7 +180,7 @@ typedef struct GjKnownTime
 } GjKnownTime;
 
 typedef struct GjOrder GjOrder;	/* plan/cost/rows_range.c */
-typedef struct GjScan GjScan;	/* plan/block/single_table.c */
+typedef struct GjScan GjScan;	/* plan/block/hook.c */
 
 /* A base relation. */
 typedef struct GjBaserel
@@ -207,7 +243,7 @@ extern GjJoinrel *gj_make_joinrel_state(RelOptInfo *joinrel, GjQuery *query);
  */
 extern GjBaserel *gj_base(PlannerInfo *root, RelOptInfo *rel);
 
-/* Returns the query level.  Cheap after the first call (plan/query_state.c). */
+/* Returns the query level.  Cheap after the first call (plan/state.c). */
 extern GjQuery *gj_query(PlannerInfo *root);
 
 /*
@@ -264,5 +300,13 @@ extern Var *gj_equal_column(const GjTree *tree, Var *var, GjKeyKind kind);
 
 /* The same for a column whose values have the same bytes as those of var. */
 extern Var *gj_same_column(const GjTree *tree, Var *var);
+
+/* ---- hooks and methods ---- */
+extern void gj_install_join_hook(void); /* plan/join/hook.c */
+extern void gj_install_block_hooks(void);	/* plan/block/hook.c */
+extern void gj_install_notices(void);	/* plan/rejected/notices.c */
+extern const CustomPathMethods gj_path_methods; /* plan/join/plan.c */
+extern const CustomPathMethods gj_block_path_methods;	/* plan/block/plan.c */
+extern const CustomPathMethods gj_feed_path_methods;	/* the same */
 
 #endif							/* PLAN_STATE_H */

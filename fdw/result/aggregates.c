@@ -14,9 +14,80 @@
 
 #include "job/key_forms.h"
 #include "numeric/decimal.h"
-#include "numeric/integer.h"
-#include "result/aggregates.h"
-#include "result/variance.h"
+#include "result/result.h"
+
+/* ---- variances and standard deviations from sums ---- */
+
+/*
+ * The steps are those of the server's own final functions, by its own
+ * functions, whose numbers of decimals are therefore the same:
+ * (count * squares - sum^2) / (count * (count - 1)), and the square root of
+ * that quotient with as many decimals.
+ */
+
+static bool
+is_less(Datum a, Datum b)
+{
+	return DatumGetBool(DirectFunctionCall2(numeric_lt, a, b));
+}
+
+static Datum
+multiply(Datum a, Datum b)
+{
+	return DirectFunctionCall2(numeric_mul, a, b);
+}
+
+/* units / 10^scale for any scale */
+static Datum
+decimal(int units, int scale)
+{
+	Datum		number = gj_integer_numeric(units, Min(scale, GJ_DECIMAL_MAX_SCALE));
+
+	for (; scale > GJ_DECIMAL_MAX_SCALE; scale--)
+		number = multiply(number, gj_integer_numeric(1, 1));
+	return number;
+}
+
+/*
+ * The square root, rounded to the number's own scale.  numeric_sqrt may return
+ * more decimals, and rounding these again would round twice.
+ */
+static Datum
+square_root(Datum number)
+{
+	int			scale = DatumGetInt32(DirectFunctionCall1(numeric_scale, number));
+	Datum		root = DirectFunctionCall1(numeric_sqrt, number);
+	Datum		middle;
+
+	if (DatumGetInt32(DirectFunctionCall1(numeric_scale, root)) <= scale)
+		return root;
+	root = DirectFunctionCall2(numeric_trunc, root, Int32GetDatum(scale));
+	middle = DirectFunctionCall2(numeric_add, root, decimal(5, scale + 1));
+	if (is_less(number, multiply(middle, middle)))
+		return root;
+	return DirectFunctionCall2(numeric_add, root, decimal(1, scale));
+}
+
+Datum
+gj_spread(GjSpread spread, int64 count, Datum sum, Datum squares, bool *isnull)
+{
+	Datum		n = NumericGetDatum(int64_to_numeric(count));
+	Datum		m = spread.sample ? NumericGetDatum(int64_to_numeric(count - 1)) : n;
+	Datum		zero = gj_integer_numeric(0, 0);
+	Datum		numerator;
+	Datum		variance;
+
+	*isnull = count < (spread.sample ? 2 : 1);
+	if (*isnull)
+		return (Datum) 0;
+	numerator = DirectFunctionCall2(numeric_sub, multiply(n, squares), multiply(sum, sum));
+	if (!is_less(zero, numerator))
+		return zero;
+	variance = DirectFunctionCall2(numeric_div, numerator, multiply(n, m));
+	return spread.root ? square_root(variance) : variance;
+}
+
+/* ---- aggregates ---- */
 
 /*
  * The number of decimals to show: that of all values, or the largest one
@@ -37,10 +108,32 @@ numeric_at(__int128 number, int scale, int shown)
 	return gj_integer_numeric(number, shown);
 }
 
+/* Reads an integer of up to 128 bits from a column of the daemon's result. */
+static __int128
+read_integer(const GjColumn *column, Datum datum)
+{
+	__int128	wide;
+
+	switch (column->width)
+	{
+		case 1:
+			return DatumGetChar(datum);
+		case 2:
+			return DatumGetInt16(datum);
+		case 4:
+			return DatumGetInt32(datum);
+		case 8:
+			return DatumGetInt64(datum);
+		default:
+			memcpy(&wide, DatumGetPointer(datum), sizeof(wide));
+			return wide;
+	}
+}
+
 static Datum
 shown_numeric(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
 {
-	return numeric_at(gj_integer(&aggregate->columns[result->column], raw[result->column]),
+	return numeric_at(read_integer(&aggregate->columns[result->column], raw[result->column]),
 					  result->scale, shown_scale(result, raw));
 }
 
@@ -48,7 +141,7 @@ shown_numeric(const GjAggregate *aggregate, const GjResult *result, const Datum 
 static Datum
 packed_numeric(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
 {
-	int64		packed = (int64) gj_integer(&aggregate->columns[result->column], raw[result->column]);
+	int64		packed = (int64) read_integer(&aggregate->columns[result->column], raw[result->column]);
 
 	return numeric_at(packed >> GJ_PACKED_BITS, result->scale,
 					  Min(result->scale, (int) (packed & (GJ_PACKED_FACTOR - 1))));
@@ -58,13 +151,13 @@ packed_numeric(const GjAggregate *aggregate, const GjResult *result, const Datum
 static int64
 count_of(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
 {
-	return (int64) gj_integer(&aggregate->columns[result->count], raw[result->count]);
+	return (int64) read_integer(&aggregate->columns[result->count], raw[result->count]);
 }
 
 static int64
 integer_of(const GjAggregate *aggregate, const GjResult *result, const Datum *raw)
 {
-	return (int64) gj_integer(&aggregate->columns[result->column], raw[result->column]);
+	return (int64) read_integer(&aggregate->columns[result->column], raw[result->column]);
 }
 
 static Datum
@@ -92,7 +185,7 @@ finish(const GjAggregate *aggregate, const GjResult *result, const Datum *raw, b
 			break;
 		case GJ_FINISH_INT8:
 			{
-				__int128	number = gj_integer(&aggregate->columns[result->column], value);
+				__int128	number = read_integer(&aggregate->columns[result->column], value);
 
 				if (number < PG_INT64_MIN || number > PG_INT64_MAX)
 					ereport(ERROR,

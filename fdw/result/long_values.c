@@ -5,8 +5,8 @@
 
 #include "utils/memutils.h"
 
-#include "daemon/frame.h"
-#include "result/long_values.h"
+#include "daemon/connection.h"
+#include "result/result.h"
 
 /*
  * Finds the entry for the next extent: a free one, or the least recently used.

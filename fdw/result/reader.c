@@ -9,13 +9,13 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "daemon/frame.h"
+#include "daemon/connection.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "numeric/decimal.h"
-#include "result/reader.h"
+#include "result/result.h"
 
 static GjValue
 value_of(const GjColumn *column)

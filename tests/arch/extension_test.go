@@ -116,3 +116,42 @@ func TestExtensionCallsDownwards(t *testing.T) {
 		}
 	}
 }
+
+// shared are the headers in fdw itself that every file may include.
+var shared = []string{"compat.h", "options.h", "util.h"}
+
+// A file includes only headers of its own folder, of folders below it, and shared ones.
+func TestExtensionIncludesDownwards(t *testing.T) {
+	root, _ := load(t)
+	_, may := extensionLayers(t, root)
+	dir := filepath.Join(root, "fdw")
+	include := regexp.MustCompile(`(?m)^#include "([^"]+)"$`)
+	seen := 0
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".c" && filepath.Ext(path) != ".h" {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		from := layerOf(strings.TrimSuffix(strings.TrimSuffix(name, ".c"), ".h"))
+		for _, m := range include.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(dir, m[1])); err != nil || strings.HasPrefix(m[1], "../") || slices.Contains(shared, m[1]) {
+				continue
+			}
+			seen++
+			if to := layerOf(m[1]); to != from && !slices.Contains(may[from], to) {
+				t.Errorf("fdw/%s includes %s, which the row of fdw/%s does not allow", name, m[1], from)
+			}
+		}
+		return nil
+	})
+	if err != nil || seen == 0 {
+		t.Fatal("no includes", err)
+	}
+}

@@ -34,7 +34,7 @@ func TestLoad(t *testing.T) {
 			add(0xff, 2, piece, old)
 		}
 	}
-	build(t, "load", "daemon/load.c").try(t, inputs, func(input []byte, result uint64) {
+	build(t, "load", "daemon/status_file.c").try(t, inputs, func(input []byte, result uint64) {
 		if result != want[string(input)] {
 			t.Errorf("%#x and not %#x, of %s", result, want[string(input)], describe(input))
 		}

@@ -13,10 +13,8 @@
 #include "utils/date.h"
 #include "utils/timestamp.h"
 
-#include "feed/page/conditions.h"
-#include "feed/page/lists.h"
+#include "feed/page/page.h"
 #include "numeric/decimal.h"
-#include "numeric/decimal_quick.h"
 
 #define NAN_ORDER PG_INT64_MAX
 

@@ -11,7 +11,7 @@
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 
-#include "feed/page/lists.h"
+#include "feed/page/page.h"
 
 /* Up to here, comparing with each integer is faster than a binary search. */
 #define FEW_INTEGERS 8

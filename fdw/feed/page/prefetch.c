@@ -17,7 +17,7 @@
 #include "storage/bufpage.h"
 
 #include "compat.h"
-#include "feed/page/prefetch.h"
+#include "feed/page/page.h"
 
 #define CACHE_LINE 64
 

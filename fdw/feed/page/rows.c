@@ -15,9 +15,7 @@
 #include "utils/datum.h"
 #include "utils/rel.h"
 
-#include "feed/page/conditions.h"
-#include "feed/page/rows.h"
-#include "feed/page/walk.h"
+#include "feed/page/page.h"
 
 /* Index of attnum among the attributes that are read. */
 static int

@@ -26,9 +26,8 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "exec/node.h"
-#include "feed/page/prefetch.h"
-#include "feed/page/rows.h"
+#include "feed/feed.h"
+#include "feed/page/page.h"
 
 struct GjPageFeed
 {
@@ -61,12 +60,12 @@ scan_of(SeqScanState *child)
 }
 
 bool
-gj_page_feed_possible(GjState *state, int input)
+gj_page_feed_possible(const GjFeeder *feeder, int input)
 {
-	SeqScanState *child = (SeqScanState *) state->inputs[input];
+	SeqScanState *child = (SeqScanState *) feeder->inputs[input];
 	Snapshot	snapshot;
 
-	if (state->plan->inputs[input].feed != GJ_FEED_PAGE ||
+	if (feeder->plan->inputs[input].feed != GJ_FEED_PAGE ||
 		!IsA(child, SeqScanState) ||
 		child->ss.ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
 		return false;
@@ -189,7 +188,7 @@ account(SeqScanState *child, HeapScanDesc scan, const Counts *counts)
 }
 
 static bool
-feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
+feed_pages(GjFeeder *feeder, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
 		   Counts *counts)
 {
 	Relation	rel = scan->rs_base.rs_rd;
@@ -200,8 +199,8 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 	for (BlockNumber block = first_block(scan); block != InvalidBlockNumber; block = next)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (state->shared != NULL && gj_shared_stopped(state->shared))
-			return gj_fail(&state->link.conn, "another participant failed to feed its rows");
+		if (!gj_feed_goes_on(feeder))
+			return false;
 		next = next_block(scan, block);
 		gj_read_heap_page(scan, block,
 						  gj_prefetched_page(&prefetch, rel, block, scan->rs_strategy),
@@ -219,31 +218,31 @@ feed_pages(GjState *state, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan
 }
 
 bool
-gj_feed_page(GjState *state, int input, GjWriter *writer)
+gj_feed_page(GjFeeder *feeder, int input, GjWriter *writer)
 {
-	SeqScanState *child = (SeqScanState *) state->inputs[input];
-	GjPageFeed *feed = state->page_feeds[input];
+	SeqScanState *child = (SeqScanState *) feeder->inputs[input];
+	GjPageFeed *feed = feeder->page_feeds[input];
 	HeapScanDesc scan;
 	Counts		counts = {0};
 	bool		ok = true;
 
 	if (feed == NULL)
-		feed = state->page_feeds[input] = create_feed(child, writer);
+		feed = feeder->page_feeds[input] = create_feed(child, writer);
 	if (feed->rows == NULL)
-		return gj_feed_child(state, input, writer);
+		return gj_feed_child(feeder, input, writer);
 
 	scan = (HeapScanDesc) scan_of(child);
 	if (child->ss.ps.instrument != NULL)
 		InstrStartNode(child->ss.ps.instrument);
 	ResetExprContext(child->ss.ps.ps_ExprContext);
 	gj_page_rows_bind(feed->rows, &child->ss);
-	for (int i = 0; i < state->plan->nfilters; i++)
-		if (state->plan->filters[i].target.input == input &&
-			state->filters[i].extent.base != NULL)
-			gj_page_rows_add_key(feed->rows, state->plan->filters[i].target.column,
-								 &state->filters[i]);
+	for (int i = 0; i < feeder->plan->nfilters; i++)
+		if (feeder->plan->filters[i].target.input == input &&
+			feeder->filters[i].extent.base != NULL)
+			gj_page_rows_add_key(feed->rows, feeder->plan->filters[i].target.column,
+								 &feeder->filters[i]);
 	if (!feed->rows->none)
-		ok = feed_pages(state, feed, writer, scan, &counts);
+		ok = feed_pages(feeder, feed, writer, scan, &counts);
 	unpin(scan);
 	account(child, scan, &counts);
 	return ok;

@@ -8,7 +8,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
-#include "job/columns.h"
+#include "job/job.h"
 #include "plan/block/column.h"
 #include "plan/join/keys.h"
 

@@ -6,6 +6,7 @@
 #include "nodes/nodeFuncs.h"
 
 #include "numeric/decimal.h"
+#include "options.h"
 #include "plan/block/display_scale.h"
 #include "plan/expr/leaf.h"
 #include "plan/expr/unscaled_numeric.h"

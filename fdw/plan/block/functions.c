@@ -83,7 +83,7 @@ add_sum(GjAggregation *a, const Expr *expr, const GjValueJson *arg, const char *
 		GJ_ACCEPTED : GJ_REJECT_AGGREGATE;
 }
 
-/* A variance or standard deviation, finished by result/variance.c. */
+/* A variance or standard deviation, finished by result/aggregates.c. */
 static GjReject
 add_spread(GjAggregation *a, const GjValueJson *arg, const char *filter, bool distinct,
 		   GjFinish finish, GjResult *result)

@@ -13,6 +13,7 @@
 #include "utils/lsyscache.h"
 
 #include "job/key_forms.h"
+#include "options.h"
 #include "plan/block/functions_float.h"
 #include "plan/expr/choice.h"
 #include "plan/expr/leaf.h"

@@ -4,7 +4,7 @@
 #ifndef PLAN_BLOCK_GROUPING_H
 #define PLAN_BLOCK_GROUPING_H
 
-#include "plan/input/columns.h"
+#include "plan/input/input.h"
 #include "plan/state.h"
 
 /* An aggregation as core plans it. */

@@ -21,7 +21,7 @@
 #include "utils/array.h"
 #include "utils/fmgroids.h"
 
-#include "job/columns.h"
+#include "job/job.h"
 #include "plan/block/display_scale.h"
 #include "plan/block/grouping_sets.h"
 

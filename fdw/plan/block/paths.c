@@ -19,17 +19,18 @@
 #include "utils/selfuncs.h"
 
 #include "compat.h"
-#include "plan/block/paths.h"
+#include "options.h"
+#include "plan/block/block.h"
 #include "plan/cost/offloaded.h"
 #include "plan/cost/price.h"
 #include "plan/cost/rows.h"
 #include "plan/expr/limits.h"
-#include "plan/filter/choose.h"
-#include "plan/input/columns.h"
+#include "plan/filter/filter.h"
 #include "plan/input/computed.h"
-#include "plan/join/hook.h"
-#include "plan/native/fallback.h"
-#include "plan/rejected/block_state.h"
+#include "plan/input/input.h"
+#include "plan/join/join.h"
+#include "plan/native/native.h"
+#include "plan/rejected/reasons.h"
 
 /*
  * The daemon holds a result that has a check until all groups are checked.

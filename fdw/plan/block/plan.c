@@ -11,13 +11,15 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 
-#include "job/serialize.h"
+#include "exec/node.h"
+#include "job/job.h"
+#include "options.h"
+#include "plan/block/block.h"
 #include "plan/block/grouping_sets.h"
-#include "plan/block/paths.h"
-#include "plan/defect.h"
 #include "plan/expr/parameters.h"
-#include "plan/join/joins.h"
-#include "plan/native/check.h"
+#include "plan/join/join.h"
+#include "plan/native/native.h"
+#include "plan/state.h"
 
 static Plan *plan_block(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 						List *tlist, List *clauses, List *custom_plans);

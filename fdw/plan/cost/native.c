@@ -20,7 +20,8 @@
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 
-#include "plan/block/paths.h"
+#include "options.h"
+#include "plan/block/block.h"
 #include "plan/cost/native.h"
 #include "plan/cost/native_expr.h"
 #include "plan/cost/native_node.h"
@@ -28,10 +29,9 @@
 #include "plan/cost/rows.h"
 #include "plan/cost/rows_scan.h"
 #include "plan/cost/speedup.h"
-#include "plan/input/cte.h"
-#include "plan/join/hook.h"
-#include "plan/native/fallback.h"
-#include "plan/native/walk.h"
+#include "plan/input/input.h"
+#include "plan/join/join.h"
+#include "plan/native/native.h"
 
 /* ns, measured on a core of about 3 GHz */
 #define GROUP_NS 60				/* aggregation, per row that is looked up */

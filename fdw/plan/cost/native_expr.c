@@ -15,8 +15,9 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "gpujoin.h"
+#include "job/job.h"
 #include "job/page_qual.h"
+#include "options.h"
 #include "plan/cost/native_expr.h"
 
 /* ns, measured on a core of about 3 GHz */

@@ -23,6 +23,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "options.h"
 #include "plan/cost/native_expr.h"
 #include "plan/cost/native_scan.h"
 #include "plan/cost/speedup.h"

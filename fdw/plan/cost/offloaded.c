@@ -17,6 +17,7 @@
 #include "utils/spccache.h"
 
 #include "compat.h"
+#include "options.h"
 #include "plan/cost/native_expr.h"
 #include "plan/cost/native_scan.h"
 #include "plan/cost/offloaded.h"

@@ -9,9 +9,10 @@
 
 #include "optimizer/cost.h"
 
+#include "options.h"
 #include "plan/cost/native.h"
 #include "plan/cost/price.h"
-#include "plan/native/walk.h"
+#include "plan/native/native.h"
 
 GjNativeTime
 gj_native_time(PlannerInfo *root, const Path *native)

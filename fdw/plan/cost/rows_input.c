@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "options.h"
 #include "plan/cost/native.h"
 #include "plan/cost/rows_input.h"
 #include "plan/cost/rows_scan.h"

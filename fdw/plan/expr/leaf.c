@@ -11,7 +11,7 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-#include "job/columns.h"
+#include "job/job.h"
 #include "plan/expr/leaf.h"
 #include "plan/expr/unscaled_numeric.h"
 

@@ -15,9 +15,9 @@
 #include "nodes/plannodes.h"
 #include "utils/fmgroids.h"
 
-#include "plan/defect.h"
 #include "plan/expr/leaf.h"
 #include "plan/expr/parameters.h"
+#include "plan/state.h"
 
 /* Is the parameter the result of a subquery that runs only once? */
 static bool

@@ -7,7 +7,7 @@
 #ifndef PLAN_EXPR_TRANSLATE_H
 #define PLAN_EXPR_TRANSLATE_H
 
-#include "plan/input/columns.h"
+#include "plan/input/input.h"
 
 typedef enum GjKind
 {

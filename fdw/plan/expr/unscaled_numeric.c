@@ -19,7 +19,7 @@
 #include "utils/selfuncs.h"
 
 #include "compat.h"
-#include "job/columns.h"
+#include "job/job.h"
 #include "numeric/decimal.h"
 #include "plan/expr/unscaled_numeric.h"
 #include "plan/input/computed.h"

@@ -3,7 +3,7 @@
  *
  * Of a large input, only the rows that have a partner in every small and
  * selective one need to be fed.  So the small ones are fed first, and the
- * daemon makes filters of their keys (feed/key_filter_protocol.c).  A filter may itself
+ * daemon makes filters of their keys (feed/key_filter.c).  A filter may itself
  * make its target small enough to be the source of another one.
  *
  * A row may be dropped only if some join would drop it because it has no
@@ -17,11 +17,11 @@
 #include "port/pg_bitutils.h"
 #include "utils/lsyscache.h"
 
+#include "options.h"
 #include "plan/cost/distinct.h"
 #include "plan/cost/offloaded.h"
 #include "plan/cost/rows_range.h"
-#include "plan/filter/choose.h"
-#include "plan/filter/legal.h"
+#include "plan/filter/filter.h"
 #include "plan/input/computed.h"
 
 /*

@@ -16,8 +16,8 @@
 
 #include "port/pg_bitutils.h"
 
-#include "plan/filter/legal.h"
-#include "plan/join/key_form.h"
+#include "plan/filter/filter.h"
+#include "plan/join/join.h"
 
 StaticAssertDecl(GJ_LEGAL_COLUMNS <= 64, "one bit for each column");
 

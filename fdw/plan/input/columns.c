@@ -12,11 +12,11 @@
 #include "optimizer/planmain.h"
 #include "utils/rel.h"
 
-#include "job/columns.h"
-#include "plan/defect.h"
+#include "job/job.h"
 #include "plan/expr/unscaled_numeric.h"
-#include "plan/input/columns.h"
 #include "plan/input/computed.h"
+#include "plan/input/input.h"
+#include "plan/state.h"
 
 /* Are these the same column?  Outer joins may have made one NULL. */
 static bool

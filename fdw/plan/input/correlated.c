@@ -9,8 +9,7 @@
 
 #include "nodes/nodeFuncs.h"
 
-#include "plan/input/correlated.h"
-#include "plan/input/cte.h"
+#include "plan/input/input.h"
 
 /* A query level, and the parameters that levels between it and the first one set. */
 typedef struct Level

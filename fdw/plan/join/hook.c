@@ -13,9 +13,10 @@
 #include "optimizer/planner.h"
 
 #include "compat.h"
+#include "options.h"
 #include "plan/cost/offloaded.h"
 #include "plan/input/computed.h"
-#include "plan/join/hook.h"
+#include "plan/join/join.h"
 
 /* Keeps the document below the daemon's limit of 1 MiB. */
 #define MAX_TOTAL_COLUMNS 4000

@@ -8,13 +8,12 @@
 
 #include "optimizer/restrictinfo.h"
 
-#include "plan/defect.h"
 #include "plan/expr/translate.h"
-#include "plan/filter/choose.h"
+#include "plan/filter/filter.h"
 #include "plan/input/computed.h"
-#include "plan/input/subquery.h"
-#include "plan/join/joins.h"
-#include "plan/join/key_form.h"
+#include "plan/input/input.h"
+#include "plan/join/join.h"
+#include "plan/state.h"
 
 /* A value, a key, and two of a numeric without a declared scale. */
 #define GJ_FORMS_OF_A_COLUMN 4

@@ -4,7 +4,7 @@
 #ifndef PLAN_JOIN_KEYS_H
 #define PLAN_JOIN_KEYS_H
 
-#include "gpujoin.h"
+#include "job/job.h"
 
 /* How the two sides of a key are made comparable. */
 typedef enum GjKeyKind

@@ -12,15 +12,16 @@
 #include "optimizer/restrictinfo.h"
 
 #include "compat.h"
+#include "options.h"
 #include "plan/cost/native.h"
 #include "plan/cost/offloaded.h"
 #include "plan/cost/price.h"
 #include "plan/cost/speedup.h"
 #include "plan/expr/limits.h"
-#include "plan/filter/choose.h"
+#include "plan/filter/filter.h"
 #include "plan/input/computed.h"
-#include "plan/join/hook.h"
-#include "plan/native/fallback.h"
+#include "plan/join/join.h"
+#include "plan/native/native.h"
 
 /* In forced mode: keeps the order of two OffloadJoins' costs. */
 #define FORCED_COST_FACTOR 1e-9

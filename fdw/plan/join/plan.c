@@ -11,12 +11,13 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
 
-#include "job/serialize.h"
+#include "exec/node.h"
+#include "job/job.h"
+#include "options.h"
 #include "plan/expr/parameters.h"
 #include "plan/input/computed.h"
-#include "plan/join/hook.h"
-#include "plan/join/joins.h"
-#include "plan/native/check.h"
+#include "plan/join/join.h"
+#include "plan/native/native.h"
 
 static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 							  List *tlist, List *clauses, List *custom_plans);

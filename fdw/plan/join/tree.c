@@ -11,7 +11,7 @@
 #include "plan/cost/rows.h"
 #include "plan/expr/limits.h"
 #include "plan/state.h"
-#include "util/lists.h"
+#include "util.h"
 
 GjJoinrel *
 gj_make_joinrel_state(RelOptInfo *joinrel, GjQuery *query)

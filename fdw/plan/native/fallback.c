@@ -16,7 +16,7 @@
 #include "nodes/extensible.h"
 
 #include "compat.h"
-#include "plan/native/fallback.h"
+#include "plan/native/native.h"
 
 static Path *native_copy(Path *path, bool top);
 

@@ -1,10 +1,14 @@
 /*
- * plan/rejected/reasons.h - reasons why a join is not offloaded.
+ * plan/rejected/reasons.h - reasons why a join or a query block is not offloaded.
  */
 #ifndef PLAN_REJECTED_REASONS_H
 #define PLAN_REJECTED_REASONS_H
 
-#include "gpujoin.h"
+#include "postgres.h"
+
+#include "compat.h"
+#include "daemon/status.h"
+#include "job/job.h"
 
 /*
  * In the order in which the conditions are checked.  If several attempts at
@@ -68,5 +72,24 @@ extern const char *gj_reject_detail(GjReject reason);
  * Remembers why a joinrel was rejected.  Free unless the reason will be shown.
  */
 extern void gj_reject(PlannerInfo *root, RelOptInfo *joinrel, GjReject reason);
+
+/* ---- what the notices need to know about a block ---- */
+
+/* The state of an aggregation's relation. */
+typedef struct GjBlockState
+{
+	Relids		relids;			/* the aggregated tables */
+	GjReject	reject;
+	GjPrice		price;			/* of the cheapest job; cost < 0: no job was added */
+} GjBlockState;
+
+/* NULL if there is none. */
+extern GjBlockState *gj_block_state(const RelOptInfo *rel);
+
+/* Creates an empty one; NULL as for gj_get_state(). */
+extern GjBlockState *gj_make_block_state(RelOptInfo *rel, Relids relids);
+
+/* Remembers the price of a path that is added for the relation. */
+extern void gj_note_block(RelOptInfo *rel, const Path *path);
 
 #endif							/* PLAN_REJECTED_REASONS_H */

@@ -18,7 +18,7 @@
 
 #include "../../../fdw/compat.h"
 #include "../../../fdw/numeric/decimal.h"
-#include "../../../fdw/result/reader.h"
+#include "../../../fdw/result/result.h"
 
 #define EXTENT_SIZE 8192
 

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../fdw/daemon/frame.h"
+#include "../../../fdw/daemon/connection.h"
 #include "../../../fdw/daemon/stats.h"
 
 #define MOST_FDS 64

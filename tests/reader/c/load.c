@@ -1,12 +1,12 @@
 /*
- * load.c - tries daemon/load.c of the extension: the input is what readings of the
+ * load.c - tries daemon/status_file.c of the extension: the input is what readings of the
  * status file return, one after the other, and the result how many beats the
  * load has that was taken, or 0 for none.  In bits 56 and up it says how often
  * the file was read.
  */
 #include "server.h"
 
-#include "../../../fdw/daemon/load.h"
+#include "../../../fdw/daemon/status.h"
 
 static const uint8 *rest;
 static size_t rest_size;

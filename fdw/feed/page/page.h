@@ -1,16 +1,54 @@
 /*
- * feed/page/rows.h - the visible tuples of one heap page as vectors of values.
+ * feed/page/page.h - the page feed: the visible tuples of one heap page as vectors of values.
  */
-#ifndef FEED_PAGE_ROWS_H
-#define FEED_PAGE_ROWS_H
+#ifndef FEED_PAGE_PAGE_H
+#define FEED_PAGE_PAGE_H
+
+#include "postgres.h"
 
 #include "access/htup_details.h"
 #include "nodes/execnodes.h"
+#include "storage/block.h"
+#include "storage/buf.h"
 #include "storage/bufpage.h"
+#include "utils/relcache.h"
 
 #include "feed/key_filter.h"
 #include "job/page_qual.h"
-#include "numeric/decimal_quick.h"
+#include "numeric/decimal.h"
+
+/* ---- prefetch ---- */
+
+/* Starts with all fields zero. */
+typedef struct GjPrefetch
+{
+	int			skip;			/* pages before the next attempt */
+	Buffer		next;			/* probably has the next page; invalid: unknown */
+	int			distance;		/* from the buffer of the page before it */
+	const char *rest;			/* its half that was not requested; or NULL */
+} GjPrefetch;
+
+/*
+ * Requests half of the cache lines of a page that the scan reads next, after
+ * the one in buffer.  Does nothing if block is InvalidBlockNumber.
+ */
+extern void gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block,
+							 Buffer buffer);
+
+/*
+ * Requests the other half.  A processor may ignore requests if too many are
+ * pending, so this comes some time after the first half.
+ */
+extern void gj_prefetch_rest(GjPrefetch *prefetch);
+
+/*
+ * Pins the page that was requested last, if its buffer is known.  Returns
+ * InvalidBuffer if it is not.
+ */
+extern Buffer gj_prefetched_page(const GjPrefetch *prefetch, Relation rel,
+								 BlockNumber block, BufferAccessStrategy strategy);
+
+/* ---- the visible tuples of one heap page as vectors of values ---- */
 
 /* An attribute up to the last one that is read. */
 typedef struct GjPageStep
@@ -160,4 +198,68 @@ extern void gj_page_rows_vectors(const GjPageRows *rows, GjVector *vectors);
 /* Adjusts all pointers after the page was copied to another address. */
 extern void gj_page_rows_move(GjPageRows *rows, const char *from, const char *to);
 
-#endif							/* FEED_PAGE_ROWS_H */
+/* ---- finds the attributes of the tuples of one heap page ---- */
+
+/*
+ * Plans the steps up to the last attribute read, and finds the fixed offsets.
+ */
+extern void gj_page_walk_plan(GjPageRows *rows, TupleDesc desc);
+
+/* Prepares to walk the tuples of a page, given rows->uniform. */
+extern void gj_page_walk_start(GjPageRows *rows);
+
+/*
+ * Walks the kept tuples of the current page up to an attribute, and finds all
+ * that are read up to it.
+ */
+extern void gj_page_walk(GjPageRows *rows, int attribute);
+
+/*
+ * feed/page/walk.c: plans the runs of the steps from rows->first_walk on.
+ */
+extern void gj_page_runs_plan(GjPageRows *rows);
+
+/* feed/page/walk.c: walks over one run in all kept tuples. */
+extern void gj_page_run_walk(const GjPageRun *run, const char *const *from, uint32 offset,
+							 const char **to, int n);
+
+/* ---- the page feed's conditions on vectors of values ---- */
+
+/*
+ * Evaluates the value that the column is compared with, if any.  A list is
+ * made in the memory context.  Returns false if the value is NULL, in which
+ * case no row passes.
+ */
+extern bool gj_page_check_bind(GjPageCheck *check, ExprContext *econtext,
+							   MemoryContext lists);
+
+/*
+ * Makes one check of all comparisons of one column.  Returns false if no row
+ * passes them.
+ */
+extern bool gj_page_checks_merge(GjPageCheck *checks, int n);
+
+/*
+ * Stores in kept, in ascending order, which of n rows pass.  Returns their
+ * number, or -1 if a value does not have the form that its type promises.
+ */
+extern int	gj_page_check_filter(const GjPageCheck *check, const GjVector *vector,
+								 int n, uint16 *kept);
+
+/* The same for a check of two columns. */
+extern int	gj_page_check_compare(const GjPageCheck *check, const GjVector *left,
+								  const GjVector *right, int n, uint16 *kept);
+
+/* ---- the page feed's searches of values in a list ---- */
+
+/*
+ * Makes the list of a check from the text or array it is compared with, in the
+ * current memory context.  NULLs are left out: no value equals them.
+ */
+extern void gj_page_list_read(GjPageCheck *check, Datum value);
+
+/* gj_page_check_filter() for GJ_TEST_IN and GJ_TEST_NOT_IN. */
+extern int	gj_page_list_filter(const GjPageCheck *check, const GjVector *vector,
+								int n, uint16 *kept);
+
+#endif							/* FEED_PAGE_PAGE_H */

@@ -1,10 +1,15 @@
 /*
- * plan/filter/legal.h - which columns of a job tree can filter which.
+ * plan/filter/filter.h - key filters: which are legal, and which are chosen.
  */
-#ifndef PLAN_FILTER_LEGAL_H
-#define PLAN_FILTER_LEGAL_H
+#ifndef PLAN_FILTER_FILTER_H
+#define PLAN_FILTER_FILTER_H
 
+#include "postgres.h"
+
+#include "plan/input/input.h"
 #include "plan/state.h"
+
+/* ---- which columns of a job tree can filter which ---- */
 
 /* Bounds of what is considered: larger trees have fewer filters. */
 #define GJ_LEGAL_COLUMNS 64
@@ -53,4 +58,18 @@ typedef struct GjLegalFilters
 /* Fills in an empty legal for the tree. */
 extern void gj_find_sources(const GjTree *tree, GjLegalFilters *legal);
 
-#endif							/* PLAN_FILTER_LEGAL_H */
+/* ---- filters that travel from small inputs to large ones ---- */
+
+/*
+ * Chooses the tree's filters, and computes what they save.  Does nothing if
+ * that was done before.
+ */
+extern void gj_choose_filters(PlannerInfo *root, GjTree *tree);
+
+/*
+ * Adds the tree's filters and the order of feeding to the plan.  Its joins have
+ * been added before.
+ */
+extern void gj_add_filters(GjInputs *inputs, GjTree *tree);
+
+#endif							/* PLAN_FILTER_FILTER_H */

@@ -1,12 +1,27 @@
 /*
- * util/lists.h - lists whose length is known when they are made.
+ * util.h - the clock, and lists.
  */
-#ifndef UTIL_LISTS_H
-#define UTIL_LISTS_H
+#ifndef UTIL_H
+#define UTIL_H
 
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "portability/instr_time.h"
+
+/* ---- the clock for timeouts and reported times ---- */
+
+/* Microseconds of a monotonic clock. */
+static inline uint64
+gj_now_us(void)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return INSTR_TIME_GET_MICROSEC(now);
+}
+
+/* ---- lists whose length is known when they are made ---- */
 
 /*
  * Returns a list of this type and length, whose cells the caller fills in.  A
@@ -27,4 +42,4 @@ gj_make_list(NodeTag type, int length)
 	return list;
 }
 
-#endif							/* UTIL_LISTS_H */
+#endif							/* UTIL_H */

@@ -1,10 +1,15 @@
 /*
- * plan/block/paths.h - the CustomPath of an OffloadBlock.
+ * plan/block/block.h - query blocks: a job with an aggregation.
  */
-#ifndef PLAN_BLOCK_PATHS_H
-#define PLAN_BLOCK_PATHS_H
+#ifndef PLAN_BLOCK_BLOCK_H
+#define PLAN_BLOCK_BLOCK_H
+
+#include "postgres.h"
 
 #include "plan/block/grouping.h"
+#include "plan/state.h"
+
+/* ---- the CustomPath of an OffloadBlock ---- */
 
 /*
  * A CustomPath with additional fields.  Its custom_paths are those of the
@@ -31,4 +36,18 @@ typedef struct GjBlockPath
 extern GjReject gj_add_block_paths(PlannerInfo *root, RelOptInfo *output, GjTree **trees,
 							   List *clauses, List *sets, List *having);
 
-#endif							/* PLAN_BLOCK_PATHS_H */
+/* ---- the only table of a block ---- */
+
+/*
+ * Remembers how a table would be scanned, in the hook for its paths: core later
+ * replaces its target and paths by those that compute GROUP BY expressions.
+ */
+extern void gj_remember_scan(PlannerInfo *root, RelOptInfo *rel);
+
+/*
+ * Decides how a table is fed whose scan was remembered, when the hooks of all
+ * libraries have run.  NULL if it was not remembered.
+ */
+extern GjBaserel *gj_scanned_base(PlannerInfo *root, RelOptInfo *rel);
+
+#endif							/* PLAN_BLOCK_BLOCK_H */

@@ -1,10 +1,15 @@
 /*
- * plan/join/hook.h - the CustomPath of an OffloadJoin.
+ * plan/join/join.h - the joins of a job.
  */
-#ifndef PLAN_JOIN_HOOK_H
-#define PLAN_JOIN_HOOK_H
+#ifndef PLAN_JOIN_JOIN_H
+#define PLAN_JOIN_JOIN_H
 
+#include "postgres.h"
+
+#include "plan/input/input.h"
 #include "plan/state.h"
+
+/* ---- the CustomPath of an OffloadJoin ---- */
 
 /*
  * A CustomPath with additional fields.  Its custom_paths are those of the
@@ -41,4 +46,21 @@ extern GjReject gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoin
  */
 extern void gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state);
 
-#endif							/* PLAN_JOIN_HOOK_H */
+/* ---- how key columns are fed and compared ---- */
+
+/*
+ * Decides how both columns of a key are fed and compared.
+ */
+extern GjKeyClass gj_key_forms(GjKeyKind kind, const Var *left, const Var *right,
+							   GjForm *left_form, GjForm *right_form);
+
+/* ---- the joins of a job ---- */
+
+/*
+ * Adds the tree's inputs, with space for columns, and then its joins in
+ * post-order, with the columns that they read.  whole: the daemon evaluates
+ * the deferred conditions as well.  Finally adds the filters.
+ */
+extern void gj_add_tree(GjInputs *inputs, GjTree *tree, bool whole);
+
+#endif							/* PLAN_JOIN_JOIN_H */

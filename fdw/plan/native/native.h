@@ -1,10 +1,17 @@
 /*
- * plan/native/fallback.h - the native plan that runs if the daemon cannot.
+ * plan/native/native.h - native paths and plans.
  */
-#ifndef PLAN_NATIVE_FALLBACK_H
-#define PLAN_NATIVE_FALLBACK_H
+#ifndef PLAN_NATIVE_NATIVE_H
+#define PLAN_NATIVE_NATIVE_H
 
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "job/job.h"
 #include "plan/state.h"
+
+/* ---- the native plan that runs if the daemon cannot ---- */
 
 /* Is it the path of an OffloadJoin or of an OffloadBlock? */
 static inline bool
@@ -36,4 +43,21 @@ extern const Path *gj_cheapest_native(RelOptInfo *joinrel, const GjJoinrel *stat
  */
 extern Path *gj_keep_native(GjJoinrel *state, GjVariant variant, const Path *native);
 
-#endif							/* PLAN_NATIVE_FALLBACK_H */
+/* ---- checks that a native plan needs no daemon ---- */
+
+/*
+ * Checks that a native child does not need the daemon: it would find the
+ * daemon as dead as its parent did.  Else notes a defect.
+ */
+extern void gj_check_native_plan(const Plan *plan, const char **defect);
+
+/* ---- the children of a path ---- */
+
+/*
+ * Returns the direct children of a path, in any order.  NIL for a scan and for
+ * an unknown node type.  A subquery's plan counts as a child of its scan,
+ * although its relations belong to another PlannerInfo, path->parent->subroot.
+ */
+extern List *gj_path_children(Path *path);
+
+#endif							/* PLAN_NATIVE_NATIVE_H */

@@ -1,77 +1,23 @@
 /*
- * gpujoin.h - declarations shared by the files of the extension.
+ * job/job.h - a job, as planning describes it to execution.
  *
  * Planning and execution communicate through one structure, GjPlan.  Planning
- * writes it to CustomScan.custom_private (plan/join/plan.c), and execution reads it
- * back.  It contains only positions and text.  Vars and Params stay in the
- * fields that set_plan_references processes.
+ * writes it to CustomScan.custom_private, and execution reads it back.  It
+ * contains only positions and text.  Vars and Params stay in the fields that
+ * set_plan_references processes.
  */
-#ifndef GPUJOIN_H
-#define GPUJOIN_H
+#ifndef JOB_JOB_H
+#define JOB_JOB_H
 
 #include "postgres.h"
 
+#include "lib/stringinfo.h"
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
-#include "nodes/execnodes.h"
 
 #include "../shm/layout.h"
-
-/* ---- settings (options.c) ---- */
-extern bool gj_enabled;
-extern bool gj_debug_force;			/* tests: offload whenever possible */
-extern bool gj_enable_aggregates;			/* offload aggregations with their joins */
-extern bool gj_float_aggregates;	/* offload sums and averages of floats */
-extern bool gj_estimate_native; /* compare times, not core's costs */
-extern bool gj_enable_key_filters;	/* drop rows without a partner before they
-										 * are fed */
-extern bool gj_verify;			/* run both plans and compare */
-extern bool gj_explain_rejected;
-extern char *gj_socket;
-extern double gj_min_rows;		/* of a join's inputs together */
-extern int	gj_queue_timeout;	/* ms */
-extern int	gj_connect_timeout; /* ms */
-extern double gj_role_share;	/* of the daemon's memory, for a role's jobs */
-extern double gj_startup_cost;
-extern double gj_cached_page_cost;	/* feed: of a page's cost, if it is in
-											 * memory */
-extern double gj_page_row_cost; /* feed: per row, per column */
-extern double gj_page_column_cost;
-extern double gj_page_walk_cost;	/* per column of a row that is skipped */
-extern double gj_child_row_cost;
-extern double gj_child_column_cost;
-extern double gj_return_row_cost;
-extern double gj_return_column_cost;
-extern double gj_ns_cost;		/* planner cost of one ns of the daemon's calibrated rates */
-/*
- * One ns of a backend in the planner's unit: a sequential scan needs about
- * 33 ns to return a row and is charged cpu_tuple_cost, 0.01, for it.  The
- * defaults of all cost settings have this unit.
- */
-#define GJ_NS_COST 0.0003
-
-extern double gj_cost_margin;	/* added to costs that are not core's */
-
-/* Which algorithm is to execute the joins of a job. */
-typedef enum GjAlgorithm
-{
-	GJ_ALGORITHM_AUTO,			/* the daemon chooses for each join */
-	GJ_ALGORITHM_PHJ_OM,
-	GJ_ALGORITHM_PHJ_UM,
-	GJ_ALGORITHM_SMJ_OM,
-	GJ_ALGORITHM_SMJ_UM,
-	GJ_ALGORITHM_NPJ
-} GjAlgorithm;
-
-extern int	gj_algorithm;		/* GjAlgorithm */
-
-/* The name of an algorithm, as the setting and the job write it. */
-extern const char *gj_algorithm_name(GjAlgorithm algorithm);
-
-extern void gj_define_options(void);
-
-/* ---- the plan's private part (plan/join/plan.c) ---- */
+#include "options.h"
 
 typedef enum GjFeed
 {
@@ -312,58 +258,47 @@ typedef struct GjPlan
 	GjAggregate *aggregate;
 } GjPlan;
 
+/* ---- job/serialize.c ---- */
+
+extern List *gj_plan_write(const GjPlan *plan);
+
 extern GjPlan *gj_plan_read(CustomScan *scan);
 
-/*
- * The daemon's rows must pass plan.qual (conditions that are not keys, over
- * custom_scan_tlist) before they are projected.  Under EXEC_FLAG_EXPLAIN_ONLY
- * the native child is not initialized, so that EXPLAIN shows one plan, not
- * two.
- */
+/* ---- job/json.c ---- */
 
-/* ---- EXPLAIN (explain/explain.c) ---- */
-struct GjReport;				/* exec/node.h */
-struct ExplainState;
+/* Version of the job's format, docs/job.md. */
+#define GJ_JOB_VERSION 2
 
-/*
- * Adds the node's own lines.  algorithm is the one that the job asks for, and
- * report is NULL unless the node was executed.
- */
-extern void gj_explain(CustomScanState *node, const GjPlan *plan,
-					   GjAlgorithm algorithm, const struct GjReport *report,
-					   List *ancestors, struct ExplainState *es);
+/* Returns palloc'd text.  Looks up the names of the tables. */
+extern char *gj_static_json(const GjPlan *plan);
 
-/* ---- hooks and methods ---- */
-extern void gj_install_join_hook(void); /* plan/join/hook.c */
-extern void gj_install_notices(void);	/* plan/rejected/notices.c */
-extern void gj_install_block_hooks(void);	/* plan/block/hook.c */
-extern CustomScanMethods gj_scan_methods;	/* exec/node.c; registered in module.c */
-extern CustomScanMethods gj_feed_methods;	/* the same for an OffloadFeed */
-extern CustomScanMethods gj_block_methods;	/* exec/gather_block.c, for an OffloadBlock */
-extern const CustomPathMethods gj_path_methods; /* plan/join/plan.c */
-extern const CustomPathMethods gj_block_path_methods;	/* plan/block/plan.c */
-extern const CustomPathMethods gj_feed_path_methods;	/* the same */
-
-/* ---- the daemon, according to its status file (daemon/status_file.c) ---- */
-
-typedef enum GjDaemon
-{
-	GJ_DAEMON_ABSENT,			/* none, or it is stopping */
-	GJ_DAEMON_OTHER_VERSION,	/* of the protocol, the layout or the job */
-	GJ_DAEMON_SILENT,			/* no heartbeat lately: stopped, stuck or starved */
-	GJ_DAEMON_READY
-} GjDaemon;
+/* ---- job/columns.c ---- */
 
 /*
- * The state of the daemon behind gj_socket.  If it is READY, fills in *status, a
- * validated private copy; else *status is undefined.  Takes microseconds.
+ * Is every value of this type an int64 times 10^-s, as for numeric(p, s)?
+ * Sets s.
  */
-extern GjDaemon gj_daemon_state(struct gj_status *status);
+extern bool gj_decimal_scale(Oid type, int32 typmod, int *scale);
 
 /*
- * Reads the load of the daemon behind socket.  Returns false, with *load all
- * zero, if it is unknown.
+ * Fills in form, encoding, width, align and scale for a column that carries
+ * the type's values unchanged.  Returns false if the type is not supported.
  */
-extern bool gj_daemon_load(const char *socket, struct gj_load *load);
+extern bool gj_describe_payload(Oid type, int32 typmod, GjColumn *column);
 
-#endif							/* GPUJOIN_H */
+/* The same for a column that only carries a canonical form of a key. */
+extern void gj_describe_key(GjForm form, GjColumn *column);
+
+/* Is it such a form, which is compared but cannot be returned? */
+extern bool gj_is_key_form(GjForm form);
+
+/* Expected bytes per value in a batch, not counting the validity bit. */
+extern int64 gj_column_bytes(const GjColumn *column);
+
+/*
+ * Relative cost of feeding or returning the column; 1 is a fixed column of 8
+ * bytes.
+ */
+extern double gj_column_weight(const GjColumn *column);
+
+#endif							/* JOB_JOB_H */

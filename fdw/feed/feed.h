@@ -1,14 +1,21 @@
 /*
- * feed/shared.h - shared memory of the participants of a parallel node.
+ * feed/feed.h - feeds the inputs of a job.
  */
-#ifndef FEED_SHARED_H
-#define FEED_SHARED_H
+#ifndef FEED_FEED_H
+#define FEED_FEED_H
 
-#include "daemon/connection.h"
-#include "gpujoin.h"
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
 #include "port/atomics.h"
 #include "storage/barrier.h"
 #include "storage/spin.h"
+
+#include "daemon/connection.h"
+#include "feed/key_filter.h"
+#include "job/job.h"
+
+/* ---- shared memory of the participants of a parallel node ---- */
 
 /* The source of a scan's rows, for all participants. */
 typedef enum GjOutcome
@@ -84,4 +91,53 @@ extern void gj_shared_ended(GjShared *shared);
 /* Stores a daemon's report of length bytes for the leader. */
 extern void gj_shared_keep_report(GjShared *shared, const void *body, Size length);
 
-#endif							/* FEED_SHARED_H */
+/* ---- feed ---- */
+
+typedef struct GjPageFeed GjPageFeed;	/* feed/page/scan.c */
+
+/* What this process feeds for a node, from and to where. */
+typedef struct GjFeeder
+{
+	const GjPlan *plan;
+	PlanState **inputs;			/* plan->ninputs children */
+	GjPageFeed **page_feeds;	/* one an input; created on first use */
+	GjKeyFilter *filters;		/* plan->nfilters, of this scan */
+	MemoryContext context;		/* of the query */
+	char	   *unfit;			/* why no scan can be offloaded; NULL: unknown */
+
+	/* of the current scan */
+	GjLink	   *link;
+	GjShared   *shared;			/* parallel node with workers, else NULL */
+	MemoryContext run_context;	/* reset after the scan */
+	GjChain		chain;			/* of this participant's long values */
+} GjFeeder;
+
+/* Prepares the feeder of a plan.  The children are filled in by the caller. */
+extern void gj_feeder_init(GjFeeder *feeder, const GjPlan *plan, MemoryContext context);
+
+/*
+ * Feeds this participant's part of the inputs and tells the daemon so.  What the
+ * feed allocates for this scan is in run_context.
+ */
+extern bool gj_feed(GjFeeder *feeder, GjLink *link, GjShared *shared,
+					MemoryContext run_context);
+
+/* feed/feed.c: writes all rows of a child plan. */
+extern bool gj_feed_child(GjFeeder *feeder, int input, GjWriter *writer);
+
+/* feed/page/scan.c: does the input's child allow a page feed in this execution? */
+extern bool gj_page_feed_possible(const GjFeeder *feeder, int input);
+extern bool gj_feed_page(GjFeeder *feeder, int input, GjWriter *writer);
+
+/*
+ * False, with the reason recorded, if another participant has given up, so that
+ * there is no point in feeding.
+ */
+static inline bool
+gj_feed_goes_on(const GjFeeder *feeder)
+{
+	return feeder->shared == NULL || !gj_shared_stopped(feeder->shared) ||
+		gj_fail(&feeder->link->conn, "another participant failed to feed its rows");
+}
+
+#endif							/* FEED_FEED_H */

@@ -1,0 +1,61 @@
+/*
+ * options.h - the settings gpujoin.*.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "postgres.h"
+
+extern bool gj_enabled;
+extern bool gj_debug_force;			/* tests: offload whenever possible */
+extern bool gj_enable_aggregates;			/* offload aggregations with their joins */
+extern bool gj_float_aggregates;	/* offload sums and averages of floats */
+extern bool gj_estimate_native; /* compare times, not core's costs */
+extern bool gj_enable_key_filters;	/* drop rows without a partner before they
+										 * are fed */
+extern bool gj_verify;			/* run both plans and compare */
+extern bool gj_explain_rejected;
+extern char *gj_socket;
+extern double gj_min_rows;		/* of a join's inputs together */
+extern int	gj_queue_timeout;	/* ms */
+extern int	gj_connect_timeout; /* ms */
+extern double gj_role_share;	/* of the daemon's memory, for a role's jobs */
+extern double gj_startup_cost;
+extern double gj_cached_page_cost;	/* feed: of a page's cost, if it is in
+											 * memory */
+extern double gj_page_row_cost; /* feed: per row, per column */
+extern double gj_page_column_cost;
+extern double gj_page_walk_cost;	/* per column of a row that is skipped */
+extern double gj_child_row_cost;
+extern double gj_child_column_cost;
+extern double gj_return_row_cost;
+extern double gj_return_column_cost;
+extern double gj_ns_cost;		/* planner cost of one ns of the daemon's calibrated rates */
+/*
+ * One ns of a backend in the planner's unit: a sequential scan needs about
+ * 33 ns to return a row and is charged cpu_tuple_cost, 0.01, for it.  The
+ * defaults of all cost settings have this unit.
+ */
+#define GJ_NS_COST 0.0003
+
+extern double gj_cost_margin;	/* added to costs that are not core's */
+
+/* Which algorithm is to execute the joins of a job. */
+typedef enum GjAlgorithm
+{
+	GJ_ALGORITHM_AUTO,			/* the daemon chooses for each join */
+	GJ_ALGORITHM_PHJ_OM,
+	GJ_ALGORITHM_PHJ_UM,
+	GJ_ALGORITHM_SMJ_OM,
+	GJ_ALGORITHM_SMJ_UM,
+	GJ_ALGORITHM_NPJ
+} GjAlgorithm;
+
+extern int	gj_algorithm;		/* GjAlgorithm */
+
+/* The name of an algorithm, as the setting and the job write it. */
+extern const char *gj_algorithm_name(GjAlgorithm algorithm);
+
+extern void gj_define_options(void);
+
+#endif							/* OPTIONS_H */

@@ -1,0 +1,94 @@
+/*
+ * plan/input/input.h - the inputs of a job.
+ */
+#ifndef PLAN_INPUT_INPUT_H
+#define PLAN_INPUT_INPUT_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "job/job.h"
+#include "plan/rejected/reasons.h"
+#include "plan/state.h"
+
+/* ---- the columns that the inputs of a job carry ---- */
+
+/* The part of a GjPlan that is being made from a tree. */
+typedef struct GjInputs
+{
+	PlannerInfo *root;
+	GjPlan	   *plan;
+	List	   *children;		/* Plans of the inputs */
+	List	   *parameters;		/* expressions of plan->parameters, in order */
+} GjInputs;
+
+/*
+ * Returns the column that carries var in this form, and adds it if necessary.
+ * is_key: its bytes are compared, so that equal values need equal bytes.
+ */
+extern GjOutput gj_need_column(GjInputs *inputs, const Var *var, GjForm form,
+							   bool is_key);
+
+/* The column that returns var's value. */
+extern GjOutput gj_place_var(GjInputs *inputs, const Var *var);
+
+/*
+ * The column of a table that is cheapest to feed where only the number of rows
+ * matters; NULL if none can be fed.
+ */
+extern const Var *gj_cheapest_column(const RangeTblEntry *rte, Index rti);
+
+/*
+ * Gives that column to inputs without any: an input of a job has columns.
+ * Their children are sequential scans.
+ */
+extern void gj_need_some_column(GjInputs *inputs);
+
+/* The form in which a value of the column is returned. */
+extern GjForm gj_payload_form(const Var *var);
+
+/*
+ * Position of a column, which is a Var or computed, in a target list, from 1.
+ * 0 if it is not there.
+ */
+extern int	gj_find_column(const List *tlist, const Expr *column);
+
+/* ---- which relations may be inputs of a job ---- */
+
+/*
+ * Checks a base relation's kind, paths and conditions, but not its columns.
+ */
+extern GjReject gj_check_relation(PlannerInfo *root, RelOptInfo *rel);
+
+/* Does a path of it contain a foreign scan, or a custom scan that is not ours? */
+extern bool gj_has_foreign_path(const RelOptInfo *rel);
+
+/* ---- the plans of CTEs ---- */
+
+/*
+ * Returns the path of the CTE that an entry of a range table reads, or NULL if
+ * it is not known, and stores the query level that it is of in *level.
+ */
+extern const Path *gj_cte_path(PlannerInfo *root, const RangeTblEntry *rte, PlannerInfo **level);
+
+/* ---- subqueries of which two plans are made ---- */
+
+/* Can a plan of the query level be made twice? */
+extern bool gj_planned_twice_safely(PlannerInfo *subroot);
+
+/*
+ * To be called when plans are made of a relation that has passed the check: it
+ * is planned twice, as an input and in the native plan.
+ */
+extern void gj_planned_twice(PlannerInfo *root, RelOptInfo *rel);
+
+/* ---- query levels that run again for each row of an outer query ---- */
+
+/*
+ * Does a query level read values of a row outside of it, itself or in one of
+ * its subqueries?  Its scans and joins must have been planned.
+ */
+extern bool gj_is_correlated(PlannerInfo *root);
+
+#endif							/* PLAN_INPUT_INPUT_H */
