@@ -13,86 +13,107 @@
 
 #include "explain/explain.h"
 
-static double
-us_to_ms(uint64 us)
+/*
+ * Each value is described once: the text format puts several on a line, the others
+ * have a property for each.  Opening and closing a group does nothing for text.
+ */
+
+static void
+begin_line(ExplainState *es, const char *indent)
 {
-	return us / 1000.0;
+	if (gj_explain_is_text(es))
+	{
+		gj_explain_line(es);
+		appendStringInfoString(es->str, indent);
+	}
 }
 
-static double
-ns_to_ms(uint64 ns)
+static void
+end_line(ExplainState *es)
 {
-	return ns / 1000000.0;
+	if (gj_explain_is_text(es))
+		appendStringInfoChar(es->str, '\n');
+}
+
+static void
+put_text(ExplainState *es, const char *before, const char *label, const char *value)
+{
+	if (gj_explain_is_text(es))
+		appendStringInfo(es->str, "%s%s", before, value);
+	else
+		ExplainPropertyText(label, value, es);
+}
+
+static void
+put_count(ExplainState *es, const char *before, const char *label, uint64 value,
+		  const char *after)
+{
+	if (gj_explain_is_text(es))
+		appendStringInfo(es->str, "%s" UINT64_FORMAT "%s", before, value, after);
+	else
+		ExplainPropertyUInteger(label, NULL, value, es);
+}
+
+static void
+put_memory(ExplainState *es, const char *before, const char *label, uint64 bytes)
+{
+	uint64		kb = (bytes + 1023) / 1024;
+
+	if (gj_explain_is_text(es))
+		appendStringInfo(es->str, "%s" UINT64_FORMAT " kB", before, kb);
+	else
+		ExplainPropertyUInteger(label, "kB", kb, es);
+}
+
+static void
+put_ms(ExplainState *es, const char *before, const char *label, double ms, const char *after)
+{
+	if (gj_explain_is_text(es))
+		appendStringInfo(es->str, "%s%.3f%s", before, ms, after);
+	else
+		ExplainPropertyFloat(label, "ms", ms, 3, es);
+}
+
+/* The same for a time that is part of the summary. */
+static void
+put_us(ExplainState *es, const char *before, const char *label, uint64 us, const char *after)
+{
+	if (es->summary)
+		put_ms(es, before, label, us / 1000.0, after);
 }
 
 static void
 explain_phase(const struct gj_phase_stats *phase, ExplainState *es)
 {
-	if (gj_explain_is_text(es))
-	{
-		gj_explain_line(es);
-		appendStringInfo(es->str, "  Phase %s: ", phase->name);
-		if (phase->predicted_ns != 0)
-			appendStringInfo(es->str, "predicted %.3f ms, ", ns_to_ms(phase->predicted_ns));
-		appendStringInfo(es->str, "actual %.3f ms\n", ns_to_ms(phase->actual_ns));
-		return;
-	}
 	ExplainOpenGroup("Phase", NULL, true, es);
-	ExplainPropertyText("Name", phase->name, es);
+	begin_line(es, "  ");
+	put_text(es, "Phase ", "Name", phase->name);
 	if (phase->predicted_ns != 0)
-		ExplainPropertyFloat("Predicted Time", "ms", ns_to_ms(phase->predicted_ns), 3, es);
-	ExplainPropertyFloat("Actual Time", "ms", ns_to_ms(phase->actual_ns), 3, es);
+		put_ms(es, ": predicted ", "Predicted Time", phase->predicted_ns / 1e6, " ms");
+	put_ms(es, phase->predicted_ns != 0 ? ", actual " : ": actual ", "Actual Time",
+		   phase->actual_ns / 1e6, " ms");
+	end_line(es);
 	ExplainCloseGroup("Phase", NULL, true, es);
 }
 
 static void
-explain_phases(const GjStats *stats, uint32 i, ExplainState *es)
+explain_join(const struct gj_join_stats *join, ExplainState *es)
 {
-	const struct gj_phase_stats *phases = gj_stats_phases(stats, i);
-
-	if (!gj_explain_is_text(es))
-		ExplainOpenGroup("Phases", "Phases", false, es);
-	for (uint32 phase = 0; phase < stats->joins[i].phases; phase++)
-		explain_phase(&phases[phase], es);
-	if (!gj_explain_is_text(es))
-		ExplainCloseGroup("Phases", "Phases", false, es);
-}
-
-static void
-text_join(const struct gj_join_stats *join, ExplainState *es)
-{
-	gj_explain_line(es);
-	appendStringInfo(es->str, "  Algorithm: %s", join->algorithm);
+	begin_line(es, "  ");
+	put_text(es, "Algorithm: ", "Algorithm", join->algorithm);
 	if (join->bits != 0)
-		appendStringInfo(es->str, ", %u radix bits", join->bits);
-	appendStringInfo(es->str, "  Build: %s, " UINT64_FORMAT " rows  Probe: "
-					 UINT64_FORMAT " rows  Result: " UINT64_FORMAT " rows",
-					 join->build_left ? "left" : "right",
-					 join->build_rows, join->probe_rows, join->rows_out);
-	if (es->summary)
-		appendStringInfo(es->str, "  Time: %.3f ms", us_to_ms(join->us));
-	appendStringInfoChar(es->str, '\n');
-	if (join->reason[0] != '\0')
-	{
-		gj_explain_line(es);
-		appendStringInfo(es->str, "  Algorithm Reason: %s\n", join->reason);
-	}
-}
-
-static void
-property_join(const struct gj_join_stats *join, ExplainState *es)
-{
-	ExplainPropertyText("Algorithm", join->algorithm, es);
-	if (join->reason[0] != '\0')
-		ExplainPropertyText("Algorithm Reason", join->reason, es);
-	if (join->bits != 0)
-		ExplainPropertyUInteger("Radix Bits", NULL, join->bits, es);
-	ExplainPropertyText("Build Side", join->build_left ? "left" : "right", es);
-	ExplainPropertyUInteger("Build Rows", NULL, join->build_rows, es);
-	ExplainPropertyUInteger("Probe Rows", NULL, join->probe_rows, es);
-	ExplainPropertyUInteger("Result Rows", NULL, join->rows_out, es);
-	if (es->summary)
-		ExplainPropertyFloat("Time", "ms", us_to_ms(join->us), 3, es);
+		put_count(es, ", ", "Radix Bits", join->bits, " radix bits");
+	put_text(es, "  Build: ", "Build Side", join->build_left ? "left" : "right");
+	put_count(es, ", ", "Build Rows", join->build_rows, " rows");
+	put_count(es, "  Probe: ", "Probe Rows", join->probe_rows, " rows");
+	put_count(es, "  Result: ", "Result Rows", join->rows_out, " rows");
+	put_us(es, "  Time: ", "Time", join->us, " ms");
+	end_line(es);
+	if (join->reason[0] == '\0')
+		return;
+	begin_line(es, "  ");
+	put_text(es, "Algorithm Reason: ", "Algorithm Reason", join->reason);
+	end_line(es);
 }
 
 void
@@ -105,14 +126,17 @@ gj_explain_join_stats(const GjReport *report, int join, ExplainState *es)
 	stats = &report->stats;
 	for (uint32 i = 0; i < stats->total->joins; i++)
 	{
+		const struct gj_phase_stats *phases = gj_stats_phases(stats, i);
+
 		if (stats->joins[i].join != (uint32) join)
 			continue;
-		if (gj_explain_is_text(es))
-			text_join(&stats->joins[i], es);
-		else
-			property_join(&stats->joins[i], es);
-		if (es->timing)
-			explain_phases(stats, i, es);
+		explain_join(&stats->joins[i], es);
+		if (!es->timing)
+			return;
+		ExplainOpenGroup("Phases", "Phases", false, es);
+		for (uint32 phase = 0; phase < stats->joins[i].phases; phase++)
+			explain_phase(&phases[phase], es);
+		ExplainCloseGroup("Phases", "Phases", false, es);
 		return;
 	}
 }
@@ -132,78 +156,40 @@ filter_word(uint32 kind)
 	}
 }
 
+/* A source that had no filter made of its keys. */
 static void
-text_filter(const struct gj_filter_stats *filter, ExplainState *es)
+explain_no_filter(const struct gj_filter_stats *filter, ExplainState *es)
 {
-	gj_explain_line(es);
-	if (filter->kind == GJ_FILTER_NONE)
-	{
-		appendStringInfo(es->str, "    Keys: no filter%s%s\n",
-						 filter->reason[0] != '\0' ? ": " : "", filter->reason);
-		return;
-	}
-	appendStringInfo(es->str, "    Keys: " UINT64_FORMAT ", %s, " UINT64_FORMAT
-					 " kB  Tested: " UINT64_FORMAT " rows  Dropped: " UINT64_FORMAT " rows",
-					 filter->keys, filter_word(filter->kind), (filter->bytes + 1023) / 1024,
-					 filter->tested, filter->dropped);
-	if (es->summary)
-		appendStringInfo(es->str, "  Time: %.3f ms", us_to_ms(filter->us));
-	appendStringInfoChar(es->str, '\n');
-}
-
-static void
-property_filter(const struct gj_filter_stats *filter, ExplainState *es)
-{
-	ExplainPropertyText("Filter Type", filter_word(filter->kind), es);
-	if (filter->kind == GJ_FILTER_NONE)
-	{
-		if (filter->reason[0] != '\0')
-			ExplainPropertyText("Reason", filter->reason, es);
-		return;
-	}
-	ExplainPropertyUInteger("Keys", NULL, filter->keys, es);
-	ExplainPropertyUInteger("Memory", "kB", (filter->bytes + 1023) / 1024, es);
-	ExplainPropertyUInteger("Rows Tested", NULL, filter->tested, es);
-	ExplainPropertyUInteger("Rows Dropped", NULL, filter->dropped, es);
-	if (es->summary)
-		ExplainPropertyFloat("Time", "ms", us_to_ms(filter->us), 3, es);
+	if (gj_explain_is_text(es))
+		appendStringInfoString(es->str, "no filter");
+	else
+		ExplainPropertyText("Filter Type", filter_word(filter->kind), es);
+	if (filter->reason[0] != '\0')
+		put_text(es, ": ", "Reason", filter->reason);
 }
 
 void
-gj_explain_filter_stats(const GjReport *report, int filter, ExplainState *es)
+gj_explain_filter_stats(const GjReport *report, int number, ExplainState *es)
 {
-	if (report == NULL || !report->have_stats ||
-		(uint32) filter >= report->stats.total->filters)
-		return;
-	if (gj_explain_is_text(es))
-		text_filter(&report->stats.filters[filter], es);
-	else
-		property_filter(&report->stats.filters[filter], es);
-}
+	const struct gj_filter_stats *filter;
 
-static void
-explain_aggregate(const struct gj_aggregate_stats *aggregate, ExplainState *es)
-{
-	if (gj_explain_is_text(es))
-	{
-		gj_explain_line(es);
-		appendStringInfo(es->str, "Aggregate: %s, " UINT64_FORMAT " groups, " UINT64_FORMAT
-						 " rows, " UINT64_FORMAT " kB",
-						 aggregate->strategy, aggregate->groups, aggregate->rows_in,
-						 (aggregate->bytes + 1023) / 1024);
-		if (es->summary)
-			appendStringInfo(es->str, ", %.3f ms", us_to_ms(aggregate->us));
-		appendStringInfoChar(es->str, '\n');
+	if (report == NULL || !report->have_stats ||
+		(uint32) number >= report->stats.total->filters)
 		return;
+	filter = &report->stats.filters[number];
+	begin_line(es, "    Keys: ");
+	if (filter->kind == GJ_FILTER_NONE)
+		explain_no_filter(filter, es);
+	else
+	{
+		put_count(es, "", "Keys", filter->keys, "");
+		put_text(es, ", ", "Filter Type", filter_word(filter->kind));
+		put_memory(es, ", ", "Memory", filter->bytes);
+		put_count(es, "  Tested: ", "Rows Tested", filter->tested, " rows");
+		put_count(es, "  Dropped: ", "Rows Dropped", filter->dropped, " rows");
+		put_us(es, "  Time: ", "Time", filter->us, " ms");
 	}
-	ExplainOpenGroup("Aggregate", NULL, true, es);
-	ExplainPropertyText("Strategy", aggregate->strategy, es);
-	ExplainPropertyUInteger("Groups", NULL, aggregate->groups, es);
-	ExplainPropertyUInteger("Rows", NULL, aggregate->rows_in, es);
-	ExplainPropertyUInteger("Memory", "kB", (aggregate->bytes + 1023) / 1024, es);
-	if (es->summary)
-		ExplainPropertyFloat("Time", "ms", us_to_ms(aggregate->us), 3, es);
-	ExplainCloseGroup("Aggregate", NULL, true, es);
+	end_line(es);
 }
 
 /* A job without aggregates prints nothing, not even an empty group. */
@@ -212,79 +198,54 @@ explain_aggregates(const GjStats *stats, ExplainState *es)
 {
 	if (stats->total->aggregates == 0)
 		return;
-	if (!gj_explain_is_text(es))
-		ExplainOpenGroup("Aggregate Runs", "Aggregate Runs", false, es);
+	ExplainOpenGroup("Aggregate Runs", "Aggregate Runs", false, es);
 	for (uint32 i = 0; i < stats->total->aggregates; i++)
-		explain_aggregate(&stats->aggregates[i], es);
-	if (!gj_explain_is_text(es))
-		ExplainCloseGroup("Aggregate Runs", "Aggregate Runs", false, es);
+	{
+		const struct gj_aggregate_stats *aggregate = &stats->aggregates[i];
+
+		ExplainOpenGroup("Aggregate", NULL, true, es);
+		begin_line(es, "");
+		put_text(es, "Aggregate: ", "Strategy", aggregate->strategy);
+		put_count(es, ", ", "Groups", aggregate->groups, " groups");
+		put_count(es, ", ", "Rows", aggregate->rows_in, " rows");
+		put_memory(es, ", ", "Memory", aggregate->bytes);
+		put_us(es, ", ", "Time", aggregate->us, " ms");
+		end_line(es);
+		ExplainCloseGroup("Aggregate", NULL, true, es);
+	}
+	ExplainCloseGroup("Aggregate Runs", "Aggregate Runs", false, es);
 }
 
 static void
 explain_participant(const struct gj_participant_stats *p, ExplainState *es)
 {
-	char		who[32];
-
-	if (p->participant < 0)
-		strlcpy(who, "leader", sizeof(who));
-	else
-		snprintf(who, sizeof(who), "worker %d", p->participant);
-
-	if (gj_explain_is_text(es))
-	{
-		gj_explain_line(es);
-		appendStringInfo(es->str, "Participant %s: fed " UINT64_FORMAT " rows, " UINT64_FORMAT
-						 " bytes; returned " UINT64_FORMAT " rows",
-						 who, p->fed_rows, p->fed_bytes, p->returned_rows);
-		if (es->summary)
-			appendStringInfo(es->str, "; feed %.3f ms (waited %.3f), return %.3f ms",
-							 us_to_ms(p->feed_us), us_to_ms(p->wait_us), us_to_ms(p->return_us));
-		appendStringInfoChar(es->str, '\n');
-		return;
-	}
 	ExplainOpenGroup("Participant", NULL, true, es);
-	ExplainPropertyText("Process", who, es);
-	ExplainPropertyUInteger("Fed Rows", NULL, p->fed_rows, es);
-	ExplainPropertyUInteger("Fed Bytes", NULL, p->fed_bytes, es);
-	ExplainPropertyUInteger("Returned Rows", NULL, p->returned_rows, es);
-	if (es->summary)
-	{
-		ExplainPropertyFloat("Feed Time", "ms", us_to_ms(p->feed_us), 3, es);
-		ExplainPropertyFloat("Feed Wait Time", "ms", us_to_ms(p->wait_us), 3, es);
-		ExplainPropertyFloat("Return Time", "ms", us_to_ms(p->return_us), 3, es);
-	}
+	begin_line(es, "");
+	put_text(es, "Participant ", "Process",
+			 p->participant < 0 ? "leader" : psprintf("worker %d", p->participant));
+	put_count(es, ": fed ", "Fed Rows", p->fed_rows, " rows");
+	put_count(es, ", ", "Fed Bytes", p->fed_bytes, " bytes");
+	put_count(es, "; returned ", "Returned Rows", p->returned_rows, " rows");
+	put_us(es, "; feed ", "Feed Time", p->feed_us, " ms");
+	put_us(es, " (waited ", "Feed Wait Time", p->wait_us, "), ");
+	put_us(es, "return ", "Return Time", p->return_us, " ms");
+	end_line(es);
 	ExplainCloseGroup("Participant", NULL, true, es);
 }
 
 static void
-text_job(const struct gj_stats *job, ExplainState *es)
+explain_job(const struct gj_stats *job, ExplainState *es)
 {
-	gj_explain_line(es);
-	appendStringInfo(es->str, "Provider: %s  In: " UINT64_FORMAT " rows, " UINT64_FORMAT
-					 " bytes  Out: " UINT64_FORMAT " rows, " UINT64_FORMAT
-					 " bytes  Peak Memory: " UINT64_FORMAT " kB",
-					 job->provider, job->rows_in, job->bytes_in,
-					 job->rows_out, job->bytes_out, (job->peak_bytes + 1023) / 1024);
-	if (es->summary)
-		appendStringInfo(es->str, "  Queue: %.3f ms  Join: %.3f ms",
-						 us_to_ms(job->queue_us), us_to_ms(job->join_us));
-	appendStringInfoChar(es->str, '\n');
-}
-
-static void
-property_job(const struct gj_stats *job, ExplainState *es)
-{
-	ExplainPropertyText("Provider", job->provider, es);
-	ExplainPropertyUInteger("Rows In", NULL, job->rows_in, es);
-	ExplainPropertyUInteger("Bytes In", NULL, job->bytes_in, es);
-	ExplainPropertyUInteger("Rows Out", NULL, job->rows_out, es);
-	ExplainPropertyUInteger("Bytes Out", NULL, job->bytes_out, es);
-	ExplainPropertyUInteger("Peak Memory", "kB", (job->peak_bytes + 1023) / 1024, es);
-	if (es->summary)
-	{
-		ExplainPropertyFloat("Queue Time", "ms", us_to_ms(job->queue_us), 3, es);
-		ExplainPropertyFloat("Join Time", "ms", us_to_ms(job->join_us), 3, es);
-	}
+	begin_line(es, "");
+	put_text(es, "Provider: ", "Provider", job->provider);
+	put_count(es, "  In: ", "Rows In", job->rows_in, " rows");
+	put_count(es, ", ", "Bytes In", job->bytes_in, " bytes");
+	put_count(es, "  Out: ", "Rows Out", job->rows_out, " rows");
+	put_count(es, ", ", "Bytes Out", job->bytes_out, " bytes");
+	put_memory(es, "  Peak Memory: ", "Peak Memory", job->peak_bytes);
+	put_us(es, "  Queue: ", "Queue Time", job->queue_us, " ms");
+	put_us(es, "  Join: ", "Join Time", job->join_us, " ms");
+	end_line(es);
 }
 
 /*
@@ -298,23 +259,13 @@ explain_devices(const struct gj_stats *job, ExplainState *es)
 		ExplainPropertyText("One Device", job->alone, es);
 	if (job->devices == 0)
 		return;
-	if (gj_explain_is_text(es))
-	{
-		gj_explain_line(es);
-		appendStringInfo(es->str, "Devices: %u  Exchanged: " UINT64_FORMAT " bytes",
-						 job->devices, job->sent_bytes);
-		if (job->hops != 0)
-			appendStringInfo(es->str, " over %u hop%s", job->hops, job->hops == 1 ? "" : "s");
-		if (es->summary)
-			appendStringInfo(es->str, "  Waited: %.3f ms", us_to_ms(job->device_wait_us));
-		appendStringInfoChar(es->str, '\n');
-		return;
-	}
-	ExplainPropertyUInteger("Devices", NULL, job->devices, es);
-	ExplainPropertyUInteger("Bytes Exchanged", NULL, job->sent_bytes, es);
-	ExplainPropertyUInteger("Hops", NULL, job->hops, es);
-	if (es->summary)
-		ExplainPropertyFloat("Device Wait Time", "ms", us_to_ms(job->device_wait_us), 3, es);
+	begin_line(es, "");
+	put_count(es, "Devices: ", "Devices", job->devices, "");
+	put_count(es, "  Exchanged: ", "Bytes Exchanged", job->sent_bytes, " bytes");
+	if (job->hops != 0 || !gj_explain_is_text(es))
+		put_count(es, " over ", "Hops", job->hops, job->hops == 1 ? " hop" : " hops");
+	put_us(es, "  Waited: ", "Device Wait Time", job->device_wait_us, " ms");
+	end_line(es);
 }
 
 void
@@ -322,20 +273,15 @@ gj_explain_job_stats(const GjStats *stats, ExplainState *es)
 {
 	const struct gj_stats *job = stats->total;
 
-	if (gj_explain_is_text(es))
-		text_job(job, es);
-	else
-		property_job(job, es);
+	explain_job(job, es);
 	if (job->fallback[0] != '\0')
 		ExplainPropertyText("Provider Fallback", job->fallback, es);
 	explain_devices(job, es);
 	explain_aggregates(stats, es);
-	if (!gj_explain_is_text(es))
-		ExplainOpenGroup("Participants", "Participants", false, es);
+	ExplainOpenGroup("Participants", "Participants", false, es);
 	for (uint32 i = 0; i < job->participants; i++)
 		explain_participant(&stats->participants[i], es);
-	if (!gj_explain_is_text(es))
-		ExplainCloseGroup("Participants", "Participants", false, es);
+	ExplainCloseGroup("Participants", "Participants", false, es);
 }
 
 /* ---- aggregate ---- */

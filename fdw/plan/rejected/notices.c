@@ -1,17 +1,16 @@
 /*
  * plan/rejected/notices.c - the notices of gpujoin.explain_rejected.
  *
- * The notices name each reason once, after core's planner has returned.
- *
- * The planner may be called recursively, when it evaluates a constant call of
- * an SQL function.  Each call has its own Planning.
+ * Names the joins and aggregations of the query's plan that are not offloaded, each
+ * reason once.  Walks the cheapest paths of the query and of its subqueries, CTEs
+ * and subplans, not the many paths that the planner considered.
  */
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
-#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/planmain.h"
 #include "optimizer/planner.h"
 #include "utils/builtins.h"
@@ -19,16 +18,18 @@
 #include "compat.h"
 #include "options.h"
 #include "plan/native/native.h"
-#include "plan/rejected/native.h"
-#include "plan/rejected/reasons.h"
 #include "plan/state.h"
 
-/* ---- native ---- */
-
-/*
- * Walks the chosen paths of a query and of its subqueries, CTEs and subplans,
- * not the many paths that the planner considered.
- */
+/* A join or an aggregation that is not offloaded. */
+typedef struct Native
+{
+	PlannerInfo *root;
+	bool		aggregation;	/* else a join */
+	Relids		relids;			/* the query's tables in it */
+	GjReject	reason;
+	Cost		native;
+	Cost		offloaded;		/* < 0: unknown */
+} Native;
 
 /* ---- why a node is native ---- */
 
@@ -45,7 +46,7 @@ offloaded_price(const GjJoinrel *state, const Path *native)
 }
 
 static void
-explain_join(const RelOptInfo *joinrel, const Path *path, GjNative *join)
+explain_join(const RelOptInfo *joinrel, const Path *path, Native *join)
 {
 	const GjJoinrel *state = gj_joinrel_state(joinrel);
 	GjPrice		job = {.cost = -1};
@@ -68,7 +69,7 @@ explain_join(const RelOptInfo *joinrel, const Path *path, GjNative *join)
 
 /* The block's cost was compared with that of paths that add_path preferred. */
 static void
-explain_block(const GjBlockState *block, const Path *path, GjNative *node)
+explain_block(const GjBlockState *block, const Path *path, Native *node)
 {
 	node->native = path->total_cost;
 	node->offloaded = block->price.cost;
@@ -87,10 +88,10 @@ named_relids(const RelOptInfo *joinrel)
 		joinrel->top_parent_relids : joinrel->relids;
 }
 
-static GjNative *
+static Native *
 add_node(PlannerInfo *root, Relids relids, List **nodes)
 {
-	GjNative   *node = palloc0(sizeof(GjNative));
+	Native   *node = palloc0(sizeof(Native));
 
 	node->root = root;
 	node->relids = relids;
@@ -106,7 +107,7 @@ is_listed(List *nodes, const PlannerInfo *root, Relids relids)
 
 	foreach(lc, nodes)
 	{
-		const GjNative *node = lfirst(lc);
+		const Native *node = lfirst(lc);
 
 		if (node->root == root && !node->aggregation && bms_equal(node->relids, relids))
 			return true;
@@ -130,7 +131,7 @@ static void
 add_aggregation(PlannerInfo *root, const Path *path, List **nodes)
 {
 	const GjBlockState *block = gj_block_state(path->parent);
-	GjNative   *node;
+	Native   *node;
 
 	if (block == NULL)
 		return;
@@ -173,63 +174,40 @@ add_nodes(PlannerInfo *root, Path *path, List **nodes)
 		add_nodes(root, lfirst(lc), nodes);
 }
 
-/* fraction is the fraction of rows to be fetched, in core's notation. */
+/* The nodes of a level's cheapest plan, and of the plans below it. */
 static void
-add_query_nodes(PlannerInfo *root, double fraction, List **nodes)
+add_level(PlannerInfo *root, RelOptInfo *final, List **nodes)
 {
-	List	   *finals = root->upper_rels[UPPERREL_FINAL];
-
-	if (finals != NIL)
-		add_nodes(root, get_cheapest_fractional_path(linitial(finals), fraction), nodes);
+	add_nodes(root, get_cheapest_fractional_path(final, root->tuple_fraction), nodes);
 }
 
-/* The same fraction as core uses for a cursor (planner.c). */
-static double
-cursor_fraction(int cursorOptions)
-{
-	if ((cursorOptions & CURSOR_OPT_FAST_PLAN) == 0 || cursor_tuple_fraction >= 1)
-		return 0;
-	return Max(cursor_tuple_fraction, 1e-10);
-}
-
-List *
-gj_native_nodes(PlannerInfo *root, const PlannedStmt *stmt, int cursorOptions)
+static List *
+native_nodes(PlannerInfo *root, RelOptInfo *final)
 {
 	List	   *nodes = NIL;
 	ListCell   *plan;
 	ListCell   *subroot;
 
-	add_query_nodes(root, cursor_fraction(cursorOptions), &nodes);
+	add_level(root, final, &nodes);
+	forboth(plan, root->glob->subplans, subroot, root->glob->subroots)
+	{
+		PlannerInfo *below = lfirst(subroot);
+		List	   *finals = below->upper_rels[UPPERREL_FINAL];
 
-	/* core does not keep the fraction used for a subplan; this is close */
-	forboth(plan, stmt->subplans, subroot, root->glob->subroots)
-		if (lfirst(plan) != NULL)
-			add_query_nodes(lfirst(subroot), ((PlannerInfo *) lfirst(subroot))->tuple_fraction, &nodes);
+		if (lfirst(plan) != NULL && finals != NIL)
+			add_level(below, linitial(finals), &nodes);
+	}
 	return nodes;
 }
 
-/* ---- notices ---- */
+/* ---- the notices ---- */
 
 /* How many joins and aggregations a notice names.  It only counts the others. */
 #define MAX_EXAMPLES 3
 
-/* One call of the planner. */
-typedef struct Planning
-{
-	struct Planning *outer;
-	PlannerInfo *root;			/* of the query's topmost level */
-	MemoryContext context;		/* the context that contains root */
-} Planning;
-
-static planner_hook_type previous_planner_hook;
-static create_upper_paths_hook_type previous_upper_hook;
-static Planning *planning;		/* innermost call; NULL: no notices */
-
-/* ---- the notices ---- */
-
 /* Aliases of a node's tables, in the order of the query. */
 static void
-append_names(StringInfo text, const GjNative *node)
+append_names(StringInfo text, const Native *node)
 {
 	const char *separator = "";
 	int			relid = -1;
@@ -245,20 +223,20 @@ append_names(StringInfo text, const GjNative *node)
 }
 
 static bool
-has_costs(const GjNative *node)
+has_costs(const Native *node)
 {
 	return node->offloaded >= 0 &&
 		(node->reason == GJ_REJECT_COST || node->reason == GJ_REJECT_PLAN);
 }
 
 static void
-append_costs(StringInfo text, const GjNative *node)
+append_costs(StringInfo text, const Native *node)
 {
 	appendStringInfo(text, "native cost %.2f, offloaded cost %.2f", node->native, node->offloaded);
 }
 
 static void
-notice_one(const GjNative *node)
+notice_one(const Native *node)
 {
 	StringInfoData names;
 	StringInfoData detail;
@@ -287,7 +265,7 @@ count_nodes(const List *nodes)
 	ListCell   *lc;
 
 	foreach(lc, nodes)
-		aggregations += ((const GjNative *) lfirst(lc))->aggregation;
+		aggregations += ((const Native *) lfirst(lc))->aggregation;
 	joins = list_length(nodes) - aggregations;
 	if (aggregations == 0)
 		return psprintf("%d joins", joins);
@@ -300,13 +278,13 @@ count_nodes(const List *nodes)
 static void
 notice_many(const List *nodes)
 {
-	const GjNative *first = linitial(nodes);
+	const Native *first = linitial(nodes);
 	StringInfoData examples;
 
 	initStringInfo(&examples);
 	for (int i = 0; i < Min(list_length(nodes), MAX_EXAMPLES); i++)
 	{
-		const GjNative *node = list_nth(nodes, i);
+		const Native *node = list_nth(nodes, i);
 
 		if (i > 0)
 			appendStringInfoString(&examples, "; ");
@@ -331,8 +309,8 @@ notice_many(const List *nodes)
 static int
 by_native_cost(const ListCell *a, const ListCell *b)
 {
-	Cost		cost_a = ((const GjNative *) lfirst(a))->native;
-	Cost		cost_b = ((const GjNative *) lfirst(b))->native;
+	Cost		cost_a = ((const Native *) lfirst(a))->native;
+	Cost		cost_b = ((const Native *) lfirst(b))->native;
 
 	return (cost_a < cost_b) - (cost_a > cost_b);
 }
@@ -347,13 +325,13 @@ notice(List *nodes)
 	list_sort(nodes, by_native_cost);
 	foreach(lc, nodes)
 	{
-		GjNative   *node = lfirst(lc);
+		Native   *node = lfirst(lc);
 
 		by_reason[node->reason] = lappend(by_reason[node->reason], node);
 	}
 	foreach(lc, nodes)
 	{
-		const GjNative *node = lfirst(lc);
+		const Native *node = lfirst(lc);
 		List	   *same = by_reason[node->reason];
 
 		if (linitial(same) != node)
@@ -365,71 +343,30 @@ notice(List *nodes)
 	}
 }
 
-/* ---- hooks ---- */
+/* ---- hook ---- */
 
-/* Called last for each query level.  Remembers the topmost one only. */
+static create_upper_paths_hook_type previous_hook;
+
+/*
+ * The last call for a query is that for the final relation of its topmost level.
+ * All paths are there, but core chooses among them only after the hook.
+ */
 static void
-upper_hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
-		   RelOptInfo *output_rel, void *extra)
+hook(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output,
+	 void *extra)
 {
-	if (previous_upper_hook)
-		previous_upper_hook(root, stage, input_rel, output_rel, extra);
-	if (planning != NULL && gj_explain_rejected && gj_enabled &&
-		stage == UPPERREL_FINAL && root->parent_root == NULL)
-	{
-		planning->root = root;
-		planning->context = root->planner_cxt;
-	}
-}
-
-static PlannedStmt *
-call_planner(Query *parse, const char *query_string, int cursorOptions, ParamListInfo params)
-{
-	if (previous_planner_hook)
-		return previous_planner_hook(parse, query_string, cursorOptions, params);
-	return standard_planner(parse, query_string, cursorOptions, params);
-}
-
-static PlannedStmt *
-planner_with_notices(Query *parse, const char *query_string, int cursorOptions,
-					 ParamListInfo params)
-{
-	Planning	mine = {.outer = planning};
-	PlannedStmt *stmt;
-
-	PG_TRY();
-	{
-		planning = &mine;
-		stmt = call_planner(parse, query_string, cursorOptions, params);
-	}
-	PG_FINALLY();
-	{
-		planning = mine.outer;
-	}
-	PG_END_TRY();
-
-	/*
-	 * root may be gone if an extension planned in a memory context of its own
-	 */
-	if (mine.root != NULL && mine.context == CurrentMemoryContext)
-		notice(gj_native_nodes(mine.root, stmt, cursorOptions));
-	return stmt;
-}
-
-static PlannedStmt *
-planner_hook_function(Query *parse, const char *query_string, int cursorOptions,
-					  ParamListInfo params)
-{
-	if (gj_enabled && gj_explain_rejected)
-		return planner_with_notices(parse, query_string, cursorOptions, params);
-	return call_planner(parse, query_string, cursorOptions, params);
+	if (previous_hook)
+		previous_hook(root, stage, input, output, extra);
+	if (!gj_enabled || !gj_explain_rejected || stage != UPPERREL_FINAL ||
+		root->parent_root != NULL || output->pathlist == NIL)
+		return;
+	set_cheapest(output);
+	notice(native_nodes(root, output));
 }
 
 void
 gj_install_notices(void)
 {
-	previous_planner_hook = planner_hook;
-	planner_hook = planner_hook_function;
-	previous_upper_hook = create_upper_paths_hook;
-	create_upper_paths_hook = upper_hook;
+	previous_hook = create_upper_paths_hook;
+	create_upper_paths_hook = hook;
 }
