@@ -1,5 +1,5 @@
 /*
- * util.h - the clock, and lists.
+ * util.h - the clock, lists and expressions.
  */
 #ifndef UTIL_H
 #define UTIL_H
@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
 #include "portability/instr_time.h"
 
 /* ---- the clock for timeouts and reported times ---- */
@@ -40,6 +41,17 @@ gj_make_list(NodeTag type, int length)
 	list->max_length = length;
 	list->elements = list->initial_elements;
 	return list;
+}
+
+/* ---- expressions ---- */
+
+/* The expression without conversions that keep its bytes. */
+static inline Expr *
+gj_strip_relabel(Expr *expr)
+{
+	while (expr != NULL && IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	return expr;
 }
 
 #endif							/* UTIL_H */

@@ -273,15 +273,6 @@ input_columns(const Names *names, int i)
 	return text.data;
 }
 
-static bool
-is_target(const GjPlan *plan, int input)
-{
-	for (int i = 0; i < plan->nfilters; i++)
-		if (plan->filters[i].target.input == input)
-			return true;
-	return false;
-}
-
 /* The filters by which rows of an input are dropped before they are fed. */
 static void
 explain_filters(const Names *names, int input, const GjReport *report)
@@ -367,7 +358,7 @@ explain_inputs(const Names *names, const GjReport *report)
 		ExplainPropertyBool("Partial", input->partial, es);
 		if (es->costs)
 			ExplainPropertyFloat("Expected Rows", NULL, input->rows, 0, es);
-		if (is_target(names->plan, i))
+		if (gj_is_filtered(names->plan, i))
 			explain_filters(names, i, report);
 		ExplainCloseGroup("Input", NULL, true, es);
 	}

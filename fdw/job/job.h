@@ -258,6 +258,16 @@ typedef struct GjPlan
 	GjAggregate *aggregate;
 } GjPlan;
 
+/* Is an input fed through key filters? */
+static inline bool
+gj_is_filtered(const GjPlan *plan, int input)
+{
+	for (int i = 0; i < plan->nfilters; i++)
+		if (plan->filters[i].target.input == input)
+			return true;
+	return false;
+}
+
 /* ---- job/serialize.c ---- */
 
 extern List *gj_plan_write(const GjPlan *plan);

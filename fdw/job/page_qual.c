@@ -20,18 +20,11 @@
 
 #include "job/job.h"
 #include "job/page_qual.h"
+#include "util.h"
 
 /* these have no names in pg_opfamily.dat */
 #define DATETIME_BTREE_FAM_OID 434
 #define NUMERIC_BTREE_FAM_OID 1988
-
-static Expr *
-strip_relabel(Expr *expr)
-{
-	while (expr && IsA(expr, RelabelType))
-		expr = ((RelabelType *) expr)->arg;
-	return expr;
-}
 
 static bool
 is_integer(Oid type)
@@ -198,7 +191,7 @@ is_value(const Expr *expr)
 static bool
 null_test(const NullTest *test, GjPageQual *qual)
 {
-	const Var  *var = column_of(strip_relabel(test->arg));
+	const Var  *var = column_of(gj_strip_relabel(test->arg));
 
 	if (test->argisrow || var == NULL)
 		return false;
@@ -212,8 +205,8 @@ null_test(const NullTest *test, GjPageQual *qual)
 static bool
 array_test(const ScalarArrayOpExpr *any, GjPageQual *qual)
 {
-	const Var  *var = column_of(strip_relabel(linitial(any->args)));
-	Expr	   *array = strip_relabel(lsecond(any->args));
+	const Var  *var = column_of(gj_strip_relabel(linitial(any->args)));
+	Expr	   *array = gj_strip_relabel(lsecond(any->args));
 	Oid			element = get_element_type(getBaseType(exprType((Node *) array)));
 	Oid			family;
 	GjPageTest	test;
@@ -273,8 +266,8 @@ gj_page_qual(Expr *clause, GjPageQual *qual)
 		return array_test((ScalarArrayOpExpr *) clause, qual);
 	if (!IsA(clause, OpExpr) || list_length(op->args) != 2)
 		return false;
-	left = strip_relabel(linitial(op->args));
-	right = strip_relabel(lsecond(op->args));
+	left = gj_strip_relabel(linitial(op->args));
+	right = gj_strip_relabel(lsecond(op->args));
 	if (column_of(left) != NULL && column_of(right) != NULL)
 		return columns_test(op, column_of(left), column_of(right), qual);
 	swapped = !IsA(left, Var);

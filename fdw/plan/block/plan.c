@@ -69,18 +69,6 @@ is_feed(const Path *path)
 	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &gj_feed_path_methods;
 }
 
-static List *
-scan_tlist(const List *leaves)
-{
-	List	   *tlist = NIL;
-	ListCell   *lc;
-
-	foreach(lc, leaves)
-		tlist = lappend(tlist, makeTargetEntry(copyObject(lfirst(lc)),
-											   list_length(tlist) + 1, NULL, false));
-	return tlist;
-}
-
 /*
  * The relation of the first column that the leaves read.  If they read none,
  * only the numbers of the topmost query level are known after
@@ -138,7 +126,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 	scan->flags = path->cpath.flags;
 	scan->custom_plans = gj_with_parameters(&inputs, inputs.children);
 	scan->custom_private = gj_plan_write(&plan);
-	scan->custom_scan_tlist = scan_tlist(path->grouping.leaves);
+	scan->custom_scan_tlist = gj_scan_tlist(path->grouping.leaves);
 	return scan;
 }
 
@@ -162,7 +150,7 @@ make_above(List *tlist, List *children)
 
 	scan->scan.plan.targetlist = tlist;
 	scan->custom_plans = children;
-	scan->custom_scan_tlist = scan_tlist(exprs);
+	scan->custom_scan_tlist = gj_scan_tlist(exprs);
 	scan->methods = &gj_block_methods;
 	return scan;
 }

@@ -348,15 +348,6 @@ is_source(const GjPlan *plan, int input)
 	return false;
 }
 
-static bool
-is_target(const GjPlan *plan, int input)
-{
-	for (int i = 0; i < plan->nfilters; i++)
-		if (plan->filters[i].target.input == input)
-			return true;
-	return false;
-}
-
 /*
  * Sources come first, in the order in which they were chosen.  Then come inputs
  * that need no filter, which bridge the wait for those that do.  Inputs that
@@ -373,7 +364,7 @@ set_order(GjPlan *plan, const int *fed)
 	for (int target = 0; target <= 1; target++)
 		for (int partial = 0; partial <= 1; partial++)
 			for (int i = 0; i < plan->ninputs; i++)
-				if (!is_source(plan, i) && is_target(plan, i) == (bool) target &&
+				if (!is_source(plan, i) && gj_is_filtered(plan, i) == (bool) target &&
 					plan->inputs[i].partial == (bool) partial)
 					plan->order[n++] = i;
 	Assert(n == plan->ninputs);

@@ -206,3 +206,15 @@ gj_place_var(GjInputs *inputs, const Var *var)
 {
 	return gj_need_column(inputs, var, gj_payload_form(var), false);
 }
+
+List *
+gj_scan_tlist(const List *exprs)
+{
+	List	   *tlist = NIL;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		tlist = lappend(tlist, makeTargetEntry(copyObject(lfirst(lc)),
+											   list_length(tlist) + 1, NULL, false));
+	return tlist;
+}

@@ -54,6 +54,9 @@ extern GjForm gj_payload_form(const Var *var);
  */
 extern int	gj_find_column(const List *tlist, const Expr *column);
 
+/* A target list with copies of these expressions, for custom_scan_tlist. */
+extern List *gj_scan_tlist(const List *exprs);
+
 /* ---- which relations may be inputs of a job ---- */
 
 /*

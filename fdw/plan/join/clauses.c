@@ -29,14 +29,7 @@
 #include "plan/expr/translate.h"
 #include "plan/input/computed.h"
 #include "plan/join/clauses.h"
-
-static Expr *
-strip_relabel(Expr *expr)
-{
-	while (IsA(expr, RelabelType))
-		expr = ((RelabelType *) expr)->arg;
-	return expr;
-}
+#include "util.h"
 
 /*
  * Returns the column if its bytes are valid input for the operator, else NULL.
@@ -44,7 +37,7 @@ strip_relabel(Expr *expr)
 static Var *
 key_column(PlannerInfo *root, Expr *arg, int typlen)
 {
-	Expr	   *plain = strip_relabel(arg);
+	Expr	   *plain = gj_strip_relabel(arg);
 	Var		   *var = gj_key_expression(root, plain);
 
 	if (var == NULL || var->varattno <= 0 || var->varlevelsup != 0)

@@ -46,18 +46,6 @@ add_outputs(GjInputs *inputs, const GjTree *tree, const List *outputs, const Pla
 	}
 }
 
-static List *
-scan_tlist(const List *outputs)
-{
-	List	   *tlist = NIL;
-	ListCell   *lc;
-
-	foreach(lc, outputs)
-		tlist = lappend(tlist, makeTargetEntry(copyObject(lfirst(lc)),
-											   list_length(tlist) + 1, NULL, false));
-	return tlist;
-}
-
 /*
  * Leaves of a plan with a defect the positions in its native child.  That is the
  * node's only child.
@@ -111,7 +99,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	scan->flags = best_path->flags;
 	scan->custom_plans = gj_with_parameters(&inputs, inputs.children);
 	scan->custom_private = gj_plan_write(&plan);
-	scan->custom_scan_tlist = scan_tlist(path->outputs);
+	scan->custom_scan_tlist = gj_scan_tlist(path->outputs);
 	scan->methods = &gj_scan_methods;
 	return &scan->scan.plan;
 }
