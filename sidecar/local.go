@@ -4,7 +4,7 @@ import (
 	"runtime"
 
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/sidecar/executor"
 )
 
@@ -12,8 +12,8 @@ import (
 // It uses the given number of cores, 0 for all, and selects the algorithms of
 // each join by the rates at its start; nil means default rates.
 func NewLocal(p device.Provider, cores int, rates *Rates) *executor.Local {
-	options := func() run.Options {
-		o := run.Options{Device: device.Options{Streams: cores}}
+	options := func() exec.Options {
+		o := exec.Options{Device: device.Options{Streams: cores}}
 		if rates != nil {
 			o.Rates = rates.Now()
 		}

@@ -49,8 +49,8 @@ type Options struct {
 // testHooks are set by tests only. They replace what they are named after.
 type testHooks struct {
 	peerOf    func(*net.UnixConn) (credentials, error)
-	calibrate func() (costmodel.Rates, float64, error) // costmodel.Calibrate
-	spot      func() (float64, float64, error)         // costmodel.Spot
+	calibrate func() (costmodel.Rates, float64, error) // exec.Calibrate
+	spot      func() (float64, float64, error)         // exec.Spot
 }
 
 // Check returns an error if a server cannot run with o.

@@ -16,6 +16,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/exec"
 	"gpujoin/joincore/device"
 	"gpujoin/sidecar/memory"
 
@@ -154,7 +155,7 @@ func (c *Calibration) doubt(saved *MeasuredRates) string {
 	if !saved.Quiet() {
 		return "the machine was busy when they were measured"
 	}
-	if was := saved.Rates.ProbeNS[costmodel.SpotPoint]; spot > implausible*was || was > implausible*spot {
+	if was := saved.Rates.ProbeNS[exec.SpotPoint]; spot > implausible*was || was > implausible*spot {
 		return fmt.Sprintf("a row takes %.1f ns and took %.1f", spot, was)
 	}
 	return ""
@@ -208,7 +209,7 @@ func (c *Calibration) measureAll() (rates costmodel.Rates, share float64, err er
 		return c.hooks.calibrate()
 	}
 	err = c.withMemory(func(mem joincore.Memory) (err error) {
-		rates, share, err = costmodel.Calibrate(context.Background(), c.Provider, mem)
+		rates, share, err = exec.Calibrate(context.Background(), c.Provider, mem)
 		return err
 	})
 	return rates, share, err
@@ -219,7 +220,7 @@ func (c *Calibration) measureSpot() (probeNS, share float64, err error) {
 		return c.hooks.spot()
 	}
 	err = c.withMemory(func(mem joincore.Memory) (err error) {
-		probeNS, share, err = costmodel.Spot(context.Background(), c.Provider, mem)
+		probeNS, share, err = exec.Spot(context.Background(), c.Provider, mem)
 		return err
 	})
 	return probeNS, share, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/exec"
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 )
@@ -42,7 +43,7 @@ func TestRatesNeedMemory(t *testing.T) {
 // ratesOf are rates that are told apart by the rate of the spot check.
 func ratesOf(ns float64) costmodel.Rates {
 	r := typicalRates
-	r.ProbeNS[costmodel.SpotPoint] = ns
+	r.ProbeNS[exec.SpotPoint] = ns
 	return r
 }
 
@@ -87,11 +88,11 @@ func TestRatesInDoubt(t *testing.T) {
 			if again := c.again != (measured{}) && c.want == c.again.ns; (source == RatesMeasured) != again {
 				t.Errorf("%s rates", source)
 			}
-			if ns := rates.ProbeNS[costmodel.SpotPoint]; ns != c.want {
+			if ns := rates.ProbeNS[exec.SpotPoint]; ns != c.want {
 				t.Errorf("%v ns are used, not %v", ns, c.want)
 			}
-			if saved, _ := k.read(); saved.Rates.ProbeNS[costmodel.SpotPoint] != c.wantSaved {
-				t.Errorf("%v ns are saved, not %v", saved.Rates.ProbeNS[costmodel.SpotPoint], c.wantSaved)
+			if saved, _ := k.read(); saved.Rates.ProbeNS[exec.SpotPoint] != c.wantSaved {
+				t.Errorf("%v ns are saved, not %v", saved.Rates.ProbeNS[exec.SpotPoint], c.wantSaved)
 			}
 		})
 	}

@@ -2,6 +2,10 @@ package costmodel
 
 import "gpujoin/joincore"
 
+// PairColumns is how many columns the join returns whose rates Rates.BuildNS and
+// Rates.ProbeNS are. ColumnNS is added for each further one.
+const PairColumns = 2
+
 // CoreJoin describes a join on cores before it runs.
 type CoreJoin struct {
 	Algorithm                    joincore.Algorithm // 0: as chosen by Rates.Algorithm
@@ -19,7 +23,7 @@ const moved = 0.5
 func (r *Rates) Predict(j CoreJoin, cores int) Prediction {
 	of := func(rows int64, ns float64) float64 { return float64(rows) * ns / float64(max(cores, 1)) / perMS }
 	ns := r.Probe(j.BuildRows)
-	ns = max(ns-pairOutput*r.ColumnNS, ns/2) // what it was measured with is gathered, too
+	ns = max(ns-PairColumns*r.ColumnNS, ns/2) // what it was measured with is gathered, too
 	build, probe := of(j.BuildRows, r.Build(j.BuildRows)), of(j.ProbeRows, ns)
 	var p Prediction
 	switch j.Algorithm {

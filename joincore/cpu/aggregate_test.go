@@ -14,7 +14,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/suite"
 )
 
@@ -67,8 +67,8 @@ func TestGroups(t *testing.T) {
 				}
 				mem := &suite.Arena{}
 				var stats joincore.Stats
-				opt := run.Options{Device: device.Options{Streams: streams}}
-				if err := run.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
+				opt := exec.Options{Device: device.Options{Streams: streams}}
+				if err := exec.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if sink.bad != nil || len(sink.want) > 0 {
@@ -85,7 +85,7 @@ func TestGroups(t *testing.T) {
 				if a.RowsIn != int64(n) || a.Groups != int64(len(want)) || a.Bytes == 0 {
 					t.Errorf("%s: %+v", name, a)
 				}
-				if limit := run.Estimate(plan, opt); stats.Peak > limit {
+				if limit := exec.Estimate(plan, opt); stats.Peak > limit {
 					t.Errorf("%s: %d bytes in use, %d were estimated", name, stats.Peak, limit)
 				}
 			}
@@ -161,13 +161,13 @@ func TestSumOverflow(t *testing.T) {
 				Root:   &joincore.Aggregate{Child: &joincore.Scan{}, ID: 1, Functions: []joincore.Function{c.f}},
 				Output: []joincore.ColumnRef{{Input: 1}},
 			}
-			opt := run.Options{Device: device.Options{Streams: streams, ChunkRows: 8}}
+			opt := exec.Options{Device: device.Options{Streams: streams, ChunkRows: 8}}
 			mem := &suite.Arena{}
 			if c.want == nil {
 				suite.Check(t, c.name, cpu.New(), plan, []*joincore.Relation{extremes}, 1, opt)
 				continue
 			}
-			err := run.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{extremes}, mem, suite.NewCollector(plan, 1), opt, nil)
+			err := exec.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{extremes}, mem, suite.NewCollector(plan, 1), opt, nil)
 			if !errors.Is(err, c.want) || mem.InUse() != 0 {
 				t.Errorf("%s: %v, %d bytes not freed", c.name, err, mem.InUse())
 			}
@@ -184,9 +184,9 @@ func TestGroupingEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := run.Options{Device: device.Options{Streams: 2, Groups: 500}}
+	opt := exec.Options{Device: device.Options{Streams: 2, Groups: 500}}
 	aggregate := func(ctx context.Context, mem *suite.Arena) error {
-		return run.Run(ctx, cpu.New(), plan, []*joincore.Relation{relation}, mem, suite.NewDiscarder(schema[1], 2, 1<<10), opt, nil)
+		return exec.Run(ctx, cpu.New(), plan, []*joincore.Relation{relation}, mem, suite.NewDiscarder(schema[1], 2, 1<<10), opt, nil)
 	}
 	step := 1
 	failed := 0

@@ -13,7 +13,7 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/suite"
 )
 
@@ -88,8 +88,8 @@ func benchAggregation(b *testing.B, relation *joincore.Relation, a *joincore.Agg
 
 // benchOptions are those of a number of workers, and of an algorithm for all joins; 0: the
 // one that is predicted to be the fastest.
-func benchOptions(streams int, algorithm joincore.Algorithm) run.Options {
-	return run.Options{
+func benchOptions(streams int, algorithm joincore.Algorithm) exec.Options {
+	return exec.Options{
 		Device: device.Options{Streams: streams},
 		Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 			if algorithm != 0 {
@@ -103,7 +103,7 @@ func benchOptions(streams int, algorithm joincore.Algorithm) run.Options {
 // benchGroups reports what a plan takes whose result is that of an aggregation: cpu-ns/row
 // is what all cores used together for each row of the first input. Both are the least of all
 // runs: other programs that share the caches and the memory can only add to it.
-func benchGroups(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, opt run.Options) {
+func benchGroups(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, opt exec.Options) {
 	schema, err := plan.Schema()
 	if err != nil {
 		b.Fatal(err)
@@ -120,7 +120,7 @@ func benchGroups(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation,
 	var stats joincore.Stats
 	mem := &recycler{}
 	aggregate := func() {
-		if err := run.Run(b.Context(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
+		if err := exec.Run(b.Context(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/suite"
 )
 
@@ -55,7 +55,7 @@ func TestGroupsOfArrays(t *testing.T) {
 				plan.Output = append(plan.Output, joincore.ColumnRef{Input: 1, Column: i})
 			}
 			for _, groups := range []int{0, 100} {
-				opt := run.Options{Device: device.Options{Streams: 2, ChunkRows: 64, Groups: groups}}
+				opt := exec.Options{Device: device.Options{Streams: 2, ChunkRows: 64, Groups: groups}}
 				suite.Check(t, name, cpu.New(), plan, []*joincore.Relation{relation}, 100, opt)
 			}
 		}

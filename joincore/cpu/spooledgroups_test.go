@@ -8,7 +8,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
 )
@@ -53,10 +53,10 @@ func TestGroupsWithLateNulls(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, streams := range []int{1, 3} {
-				opt := run.Options{Device: device.Options{Streams: streams, ChunkRows: 512, Groups: 300}}
+				opt := exec.Options{Device: device.Options{Streams: streams, ChunkRows: 512, Groups: 300}}
 				mem, sink := &suite.Arena{Poison: true}, suite.NewCollector(plan, 100)
 				var stats joincore.Stats
-				if err := run.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
+				if err := exec.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if diff := sink.Difference(want); diff != "" {
@@ -90,7 +90,7 @@ func TestManyGroupsStayFewInTables(t *testing.T) {
 			},
 			Output: []joincore.ColumnRef{{Input: 1}, {Input: 1, Column: 1}},
 		}
-		opt := run.Options{Device: device.Options{Streams: streams, ChunkRows: 64, Groups: groups}}
+		opt := exec.Options{Device: device.Options{Streams: streams, ChunkRows: 64, Groups: groups}}
 		return suite.Check(t, "groups", cpu.New(), plan, []*joincore.Relation{relation}, 1000, opt).Aggregates[0].Strategy
 	}
 	chance := func(int) uint64 { return r.Uint64N(groups) }

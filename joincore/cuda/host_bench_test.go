@@ -18,7 +18,7 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/suite"
 )
 
@@ -230,10 +230,10 @@ func (h *hostBench) join(name string, p *Provider, a joincore.Algorithm, window 
 func (h *hostBench) returned(p *Provider, a joincore.Algorithm) (joincore.JoinStats, error) {
 	plan := suite.PairPlan(h.inputs[0], h.inputs[1])
 	plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
-	opt := run.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d }}
+	opt := exec.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d }}
 	var stats joincore.Stats
 	h.sink.rows.Store(0)
-	if err := run.Run(h.Context(), p, plan, h.inputs, h.job, h.sink, opt, &stats); err != nil {
+	if err := exec.Run(h.Context(), p, plan, h.inputs, h.job, h.sink, opt, &stats); err != nil {
 		return joincore.JoinStats{}, err
 	}
 	if n := h.sink.rows.Load(); n != h.rows {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
 )
@@ -85,7 +85,7 @@ func TestKeysThatGoWhole(t *testing.T) {
 				sink := suite.NewCollector(plan, 300)
 				plan.Algorithm = a
 				var stats joincore.Stats
-				if err := run.Run(t.Context(), p, plan, inputs, nil, sink, run.Options{}, &stats); err != nil {
+				if err := exec.Run(t.Context(), p, plan, inputs, nil, sink, exec.Options{}, &stats); err != nil {
 					t.Fatal(err)
 				}
 				if diff := sink.Difference(want); diff != "" {

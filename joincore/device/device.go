@@ -3,7 +3,7 @@
 // are two kinds:
 //
 //   - A Chunked device, such as a CPU, offers primitives over chunks of rows that stay
-//     in a core's cache. The algorithms in joincore/algo use these primitives, and
+//     in a core's cache. The algorithms in joincore/exec use these primitives, and
 //     results stream from one operator to the next.
 //   - A Bulk device, such as a GPU, executes a whole step of a plan, such as a filter
 //     or a join, over whole spaces, and chooses its own algorithm.

@@ -6,7 +6,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/encode"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/bulk"
 	"gpujoin/testsupport/suite"
 )
@@ -72,6 +72,6 @@ func TestAboveGroups(t *testing.T) {
 		"texts of added rows":          plan(&joincore.Scan{}, join(joincore.Left, 1, joincore.KeyInt, part), of(1, 0), of(2, 0)),
 		"anti join by texts of groups": plan(&joincore.Scan{}, join(joincore.Anti, 0, joincore.KeyVarlena, nil), of(1, 0)),
 	} {
-		suite.Check(t, name, p, c, inputs, 7, run.Options{})
+		suite.Check(t, name, p, c, inputs, 7, exec.Options{})
 	}
 }

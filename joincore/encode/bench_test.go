@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/encode"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/suite"
 )
 
@@ -24,7 +24,7 @@ func (nothing) Check(plan *joincore.Plan) error {
 	return nil
 }
 
-func (nothing) Execute(context.Context, *joincore.Plan, []*joincore.Relation, joincore.Memory, joincore.Sink, run.Options, *joincore.Stats) error {
+func (nothing) Execute(context.Context, *joincore.Plan, []*joincore.Relation, joincore.Memory, joincore.Sink, exec.Options, *joincore.Stats) error {
 	return nil
 }
 
@@ -63,7 +63,7 @@ func BenchmarkColumns(b *testing.B) {
 				plan.Output = []joincore.ColumnRef{ref}
 			}
 			p := encode.New(nothing{cpu.New()})
-			opt := run.Options{Device: device.Options{Turns: &oneTurn{}}}
+			opt := exec.Options{Device: device.Options{Turns: &oneTurn{}}}
 			mem := &suite.Reuse{Memory: &suite.Arena{}}
 			defer mem.Close()
 			for b.Loop() {

@@ -6,7 +6,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/encode"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/bulk"
 	"gpujoin/testsupport/suite"
 )
@@ -83,7 +83,7 @@ func TestCompared(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		stats := suite.Check(t, name, p, plan, inputs, 7, run.Options{})
+		stats := suite.Check(t, name, p, plan, inputs, 7, exec.Options{})
 		if joins := countJoins(c.root); len(stats.Joins) != joins {
 			t.Errorf("%s: %d joins are reported of %d", name, len(stats.Joins), joins)
 		}

@@ -11,7 +11,7 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/encode"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/bulk"
 	"gpujoin/testsupport/suite"
 )
@@ -52,7 +52,7 @@ func TestManyParts(t *testing.T) {
 			results := []*suite.Collector{}
 			for _, p := range []device.Provider{cpu.New(), encode.New(words{&bulk.Provider{Inner: cpu.New()}})} {
 				sink := suite.NewCollector(plan, 1<<14)
-				if err := run.Run(t.Context(), p, plan, []*joincore.Relation{in}, &suite.Arena{}, sink, run.Options{}, nil); err != nil {
+				if err := exec.Run(t.Context(), p, plan, []*joincore.Relation{in}, &suite.Arena{}, sink, exec.Options{}, nil); err != nil {
 					t.Fatal(err)
 				}
 				results = append(results, sink)

@@ -6,7 +6,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // Expected times of one core for a value (BenchmarkColumns): a condition over a text, the
@@ -26,11 +26,11 @@ const (
 // they are.
 func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*joincore.Relation, r *costmodel.DeviceRates, cores int) float64 {
 	if check(plan) == nil {
-		return run.PredictDevice(plan, in, r)
+		return exec.PredictDevice(plan, in, r)
 	}
 	w, err := rewrite(plan)
 	if err != nil {
-		return run.PredictDevice(plan, in, r)
+		return exec.PredictDevice(plan, in, r)
 	}
 	groups := 0.0 // the planner's estimate is also one of the different texts
 	for _, a := range joincore.Aggregates(plan.Root) {
@@ -63,7 +63,7 @@ func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*
 			ms += orderMS(different)
 		}
 	}
-	return run.PredictDevice(w.plan, in, r) + fixedMS + ms + ns/float64(max(cores, 1))/perMS
+	return exec.PredictDevice(w.plan, in, r) + fixedMS + ms + ns/float64(max(cores, 1))/perMS
 }
 
 // PredictCores returns the predicted time, in ms, of a plan on cores, with that of conditions
@@ -71,7 +71,7 @@ func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*
 // device does the rest or not. Others are evaluated for fewer rows, and count on devices
 // only.
 func PredictCores(plan *joincore.Plan, in []*joincore.Relation, r *costmodel.Rates, cores int) float64 {
-	ms := run.PredictCores(plan, in, r, cores)
+	ms := exec.PredictCores(plan, in, r, cores)
 	schema, err := plan.Schema()
 	if err != nil {
 		return ms

@@ -7,7 +7,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // Provider executes plans on another provider, after cores have replaced the texts that it
@@ -41,11 +41,11 @@ func Check(check func(*joincore.Plan) error) func(*joincore.Plan) error {
 // phase is what the report of a join calls the work of the cores.
 const phase = "encode texts"
 
-// Execute implements run.Executor.
+// Execute implements exec.Executor.
 func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
-	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
+	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	if device.Check(p.Provider, plan) == nil {
-		return run.Run(ctx, p.Provider, plan, inputs, mem, sink, opt, stats)
+		return exec.Run(ctx, p.Provider, plan, inputs, mem, sink, opt, stats)
 	}
 	start := time.Now()
 	r, err := rewrite(plan)
@@ -58,7 +58,7 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*j
 		return err
 	}
 	took := time.Since(start)
-	err = run.Run(ctx, p.Provider, r.plan, inputs, mem, sink, opt, stats)
+	err = exec.Run(ctx, p.Provider, r.plan, inputs, mem, sink, opt, stats)
 	took += r.forgetLookUps(stats)
 	stats.JoinTime += took
 	if len(stats.Joins) > 0 {

@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/encode"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/bulk"
 	"gpujoin/testsupport/suite"
 )
@@ -61,7 +61,7 @@ func TestComputedTextsAreMemoryOfTheJob(t *testing.T) {
 	p := encode.New(words{&bulk.Provider{Inner: cpu.New()}})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := run.Run(t.Context(), p, plan, []*joincore.Relation{in}, arena, sink, run.Options{}, nil); err != nil {
+	if err := exec.Run(t.Context(), p, plan, []*joincore.Relation{in}, arena, sink, exec.Options{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)

@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // replicate executes a plan by replication, or on one member alone.
 func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
-	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
+	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	alone, reason := p.members[0], "the plan cannot be divided among devices"
 	input, ok := Divide(plan, inputs)
 	together := p.together(plan, inputs)
@@ -35,7 +35,7 @@ func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []
 			alone = p.members[1]
 		}
 	}
-	err := run.Run(ctx, alone, plan, inputs, mem, sink, opt, stats)
+	err := exec.Run(ctx, alone, plan, inputs, mem, sink, opt, stats)
 	stats.Alone = reason
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exchange/live"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // execution is a plan under way.
@@ -22,7 +22,7 @@ type execution struct {
 	schema joincore.Schema
 	inputs []*joincore.Relation
 	mem    joincore.Memory
-	opt    run.Options
+	opt    exec.Options
 	seed   uint64 // of the partitions
 
 	joins      []joincore.JoinStats // in post-order
@@ -41,7 +41,7 @@ type execution struct {
 }
 
 func newExecution(ctx context.Context, p *Provider, plan *joincore.Plan,
-	inputs []*joincore.Relation, mem joincore.Memory, opt run.Options) (*execution, error) {
+	inputs []*joincore.Relation, mem joincore.Memory, opt exec.Options) (*execution, error) {
 	schema, err := plan.Schema()
 	if err != nil {
 		return nil, err

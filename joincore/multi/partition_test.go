@@ -9,8 +9,8 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
-	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
 )
 
@@ -45,8 +45,8 @@ func (a *asked) Together(members []device.Provider) []any {
 	return a.halved.Together(members)
 }
 
-// Execute implements run.Executor.
-func (h *halved) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
+// Execute implements exec.Executor.
+func (h *halved) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	if s, ok := opt.Device.Common.(*share); ok {
 		if h.fail != nil && s.member == s.members-1 {
 			return h.fail
@@ -60,7 +60,7 @@ func (h *halved) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joi
 		}
 		inputs, opt.Device.Common = own, nil
 	}
-	return run.Run(ctx, h.Provider, plan, inputs, mem, sink, opt, stats)
+	return exec.Run(ctx, h.Provider, plan, inputs, mem, sink, opt, stats)
 }
 
 // of returns the rows of a segment of two columns of 8 bytes whose keys are the member's.
@@ -97,7 +97,7 @@ func TestPartitions(t *testing.T) {
 					plan.Output = []joincore.ColumnRef{{Input: 2}}
 				}
 				p := replicated(3, func(int) device.Provider { return &halved{cpu.New(), 100, nil} })
-				stats := suite.Check(t, "", p, plan, inputs, 100, run.Options{})
+				stats := suite.Check(t, "", p, plan, inputs, 100, exec.Options{})
 				j := stats.Joins[0]
 				if stats.Devices != 3 || stats.Alone != "" || j.Devices != 3 || j.BuildRows+j.ProbeRows != 5000 {
 					t.Errorf("%+v", stats)
@@ -137,12 +137,12 @@ func TestWhatIsPartitioned(t *testing.T) {
 			}
 			return &asked{h, &times}
 		})
-		if stats := suite.Check(t, "", p, plan, inputs, 100, run.Options{}); stats.Devices != 2 || times != 1 {
+		if stats := suite.Check(t, "", p, plan, inputs, 100, exec.Options{}); stats.Devices != 2 || times != 1 {
 			t.Errorf("member %d has too little memory: partitioned %d times, %+v", smaller, times, stats)
 		}
 	}
 	failing := replicated(2, func(int) device.Provider { return &halved{cpu.New(), 100, joincore.ErrBudget} })
-	if stats := suite.Check(t, "", failing, plan, inputs, 100, run.Options{}); stats.Alone == "" {
+	if stats := suite.Check(t, "", failing, plan, inputs, 100, exec.Options{}); stats.Alone == "" {
 		t.Errorf("%+v", stats)
 	}
 }

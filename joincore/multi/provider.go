@@ -8,7 +8,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exchange"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // Provider executes plans on all members of a group, or on members that exchange no rows.
@@ -64,9 +64,9 @@ func (p *Provider) Open(joincore.Memory, device.Options) (device.Device, error) 
 	return nil, fmt.Errorf("a group of devices as one device: %w", joincore.ErrUnsupported)
 }
 
-// Execute implements run.Executor.
+// Execute implements exec.Executor.
 func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
-	sink joincore.Sink, opt run.Options, stats *joincore.Stats) error {
+	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	if p.group == nil {
 		return p.replicate(ctx, plan, inputs, mem, sink, opt, stats)
 	}

@@ -10,8 +10,8 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
-	"gpujoin/joincore/run"
 	"gpujoin/testsupport/separate"
 	"gpujoin/testsupport/suite"
 )
@@ -95,7 +95,7 @@ func TestReplicatedStats(t *testing.T) {
 	plan, inputs := pair(5000)
 	var stats joincore.Stats
 	sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
-	if err := run.Run(t.Context(), replicated(3, cores), plan, inputs, &suite.Arena{}, sink, run.Options{}, &stats); err != nil {
+	if err := exec.Run(t.Context(), replicated(3, cores), plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {
 		t.Fatal(err)
 	}
 	j := stats.Joins[0]
@@ -146,7 +146,7 @@ func TestAMemberFails(t *testing.T) {
 				})
 				var stats joincore.Stats
 				sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
-				err := run.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, run.Options{}, &stats)
+				err := exec.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats)
 				if c.alone != (err == nil) || err != nil && !errors.Is(err, c.err) {
 					t.Fatal(err)
 				}

@@ -7,7 +7,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // run has the members execute the fragment, frees its tables, and adds up the members'
@@ -40,7 +40,7 @@ func (f *fragment) run(output []joincore.ColumnRef, sink func(member int) joinco
 			opt.Device.Common = common[member]
 		}
 		to := sink(member)
-		err := run.Run(ctx, x.p.members[member], plan, inputs, x.mem, to, opt, &stats[member])
+		err := exec.Run(ctx, x.p.members[member], plan, inputs, x.mem, to, opt, &stats[member])
 		if s, ok := to.(*startSink); ok && err == nil {
 			s.arrive()
 		}

@@ -7,13 +7,13 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // Local is an Executor that runs jobs in this process. It is always ready.
 type Local struct {
 	provider device.Provider
-	options  func() run.Options
+	options  func() exec.Options
 	name     string
 	cores    *Cores
 	jobs     atomic.Int64
@@ -22,7 +22,7 @@ type Local struct {
 // NewLocal returns an executor that runs joins on p. options is called for each
 // join, and always returns the same number of streams. name is the device's name in
 // status reports.
-func NewLocal(p device.Provider, options func() run.Options, name string) *Local {
+func NewLocal(p device.Provider, options func() exec.Options, name string) *Local {
 	cores := options().Device.Streams
 	if cores <= 0 {
 		cores = runtime.GOMAXPROCS(0)
@@ -47,14 +47,14 @@ func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error 
 	defer share.Close()
 	options := l.options()
 	options.Device.Turns = share
-	return run.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, options, stats)
+	return exec.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, options, stats)
 }
 
 // Load implements Last.
 func (l *Local) Load() (joins, threads int) { return l.cores.Load() }
 
 // Estimate implements Last.
-func (l *Local) Estimate(plan *joincore.Plan) int64 { return run.Estimate(plan, l.options()) }
+func (l *Local) Estimate(plan *joincore.Plan) int64 { return exec.Estimate(plan, l.options()) }
 
 // Devices implements Executor.
 func (l *Local) Devices() []Device {

@@ -1,5 +1,5 @@
 // Package bulk wraps a Chunked device as a Bulk one, with the algorithms of
-// joincore/algo, so that plans over whole spaces can be tested without a real
+// joincore/exec, so that plans over whole spaces can be tested without a real
 // Bulk device.
 //
 // It is as strict as a Bulk device may be. Filters and builds run
@@ -14,8 +14,8 @@ import (
 	"fmt"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/algo"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 )
 
 // Provider wraps another provider with Chunked devices.
@@ -95,13 +95,13 @@ func (d *dev) Filter(ctx context.Context, from device.Space, e joincore.Expr, pa
 	source.mustKeep(keep)
 	out := newSpace(source, keep)
 	out.start(ctx, func(ctx context.Context) (device.Space, error) {
-		return d.collect(ctx, source, keep, &algo.FilterStep{Context: ctx, Predicate: e, Parameters: parameters})
+		return d.collect(ctx, source, keep, &exec.FilterStep{Context: ctx, Predicate: e, Parameters: parameters})
 	})
 	return out, nil
 }
 
 // collect stores the rows of a space that pass some steps, as row ids.
-func (d *dev) collect(ctx context.Context, from *space, keep device.Keep, steps ...algo.Step) (device.Space, error) {
+func (d *dev) collect(ctx context.Context, from *space, keep device.Keep, steps ...exec.Step) (device.Space, error) {
 	inner, err := from.await(ctx)
 	if err != nil {
 		return nil, err
@@ -117,11 +117,11 @@ func (d *dev) collect(ctx context.Context, from *space, keep device.Keep, steps 
 	return t, nil
 }
 
-func (d *dev) append(ctx context.Context, from device.Space, to device.Tuples, steps ...algo.Step) error {
-	p := &algo.Pipeline{
+func (d *dev) append(ctx context.Context, from device.Space, to device.Tuples, steps ...exec.Step) error {
+	p := &exec.Pipeline{
 		Device:  d.inner,
-		Stages:  []algo.Stage{{Source: algo.NewScan(d.inner, from), Steps: steps}},
-		Consume: algo.Collect(to),
+		Stages:  []exec.Stage{{Source: exec.NewScan(d.inner, from), Steps: steps}},
+		Consume: exec.Collect(to),
 	}
 	return p.Run(ctx)
 }

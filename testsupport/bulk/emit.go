@@ -4,17 +4,17 @@ import (
 	"context"
 	"sync"
 
-	"gpujoin/joincore/algo"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 )
 
 // emit runs a stage of the join and passes its rows on in spaces of bounded size.
-func (j *join) emit(ctx context.Context, stage algo.Stage, to func(device.Space) error) error {
+func (j *join) emit(ctx context.Context, stage exec.Stage, to func(device.Space) error) error {
 	var turn sync.Mutex
-	p := &algo.Pipeline{
+	p := &exec.Pipeline{
 		Device: j.dev.inner,
-		Stages: []algo.Stage{stage},
-		Consume: func(ctx context.Context, st device.ChunkStream) algo.Consumer {
+		Stages: []exec.Stage{stage},
+		Consume: func(ctx context.Context, st device.ChunkStream) exec.Consumer {
 			return &emitter{join: j, ctx: ctx, st: st, to: to, turn: &turn}
 		},
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/algo"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 )
 
 // groups groups the rows of spaces as they come.
@@ -35,14 +35,14 @@ func (g *groups) Add(ctx context.Context, s device.Space) error {
 	if err != nil {
 		return err
 	}
-	var steps []algo.Step
+	var steps []exec.Step
 	if g.where != nil {
-		steps = append(steps, &algo.FilterStep{Context: ctx, Predicate: g.where, Parameters: g.spec.Parameters})
+		steps = append(steps, &exec.FilterStep{Context: ctx, Predicate: g.where, Parameters: g.spec.Parameters})
 	}
-	p := &algo.Pipeline{
+	p := &exec.Pipeline{
 		Device:  g.dev.inner,
-		Stages:  []algo.Stage{{Source: algo.NewScan(g.dev.inner, inner), Steps: steps}},
-		Consume: algo.Group(g.inner),
+		Stages:  []exec.Stage{{Source: exec.NewScan(g.dev.inner, inner), Steps: steps}},
+		Consume: exec.Group(g.inner),
 	}
 	return p.Run(ctx)
 }

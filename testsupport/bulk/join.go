@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/algo"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 )
 
 // join is a join whose build side is being prepared asynchronously. Its results are row
@@ -14,10 +14,10 @@ import (
 type join struct {
 	dev       *dev
 	spec      *device.JoinSpec
-	plan      *algo.Plan
+	plan      *exec.Plan
 	algorithm joincore.Algorithm
 	build     *space
-	counter   algo.Counter
+	counter   exec.Counter
 	leftover  bool // Leftover was called
 
 	stop  context.CancelFunc
@@ -32,7 +32,7 @@ const defaultBits = 4
 func (d *dev) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
 	j := &join{
 		dev: d, spec: spec, build: use(build), done: make(chan struct{}),
-		plan:      &algo.Plan{Match: spec.Match, Leftover: spec.Leftover, Found: spec.Found},
+		plan:      &exec.Plan{Match: spec.Match, Leftover: spec.Leftover, Found: spec.Found},
 		algorithm: byNumber(spec.Algorithm),
 	}
 	j.mustRead(j.build, spec.Build, spec.KeepBuild)
@@ -74,14 +74,14 @@ func (j *join) prepare(ctx context.Context) (method, error) {
 		return nil, err
 	}
 	if j.algorithm == joincore.NPJ {
-		t, err := algo.BuildTable(ctx, j.dev.inner, j.plan, inner, &j.counter)
+		t, err := exec.BuildTable(ctx, j.dev.inner, j.plan, inner, &j.counter)
 		if err != nil {
 			return nil, err
 		}
 		return &unpartitioned{join: j, table: t, inside: inner}, nil
 	}
 	side := j.side(j.build, inner, j.spec.Build, j.spec.KeepBuild)
-	t, err := algo.Transform(ctx, j.dev.inner, j.algorithm, j.plan, side, j.bits(), &j.counter)
+	t, err := exec.Transform(ctx, j.dev.inner, j.algorithm, j.plan, side, j.bits(), &j.counter)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (j *join) prepare(ctx context.Context) (method, error) {
 }
 
 // side returns what is moved of a side: the row ids of all inputs that are read.
-func (j *join) side(s *space, inner device.Space, key *device.Key, keep device.Keep) algo.Side {
+func (j *join) side(s *space, inner device.Space, key *device.Key, keep device.Keep) exec.Side {
 	inputs := inputsOf(keep)
 	columns := joincore.ExprColumns(j.spec.Residual)
 	if !key.Exact { // candidate pairs with equal hashes must be verified
@@ -100,7 +100,7 @@ func (j *join) side(s *space, inner device.Space, key *device.Key, keep device.K
 			inputs = append(inputs, c.Input)
 		}
 	}
-	return algo.Side{Space: inner, Key: key, RowIDs: inputs}
+	return exec.Side{Space: inner, Key: key, RowIDs: inputs}
 }
 
 // columnsOf returns the columns of a key.
@@ -167,8 +167,8 @@ func (j *join) Leftover(ctx context.Context, emit func(device.Space) error) erro
 	if err != nil {
 		return err
 	}
-	source := &algo.Leftover{Device: j.dev.inner, Space: space, Found: j.spec.Found}
-	return j.emit(ctx, algo.Stage{Source: source}, emit)
+	source := &exec.Leftover{Device: j.dev.inner, Space: space, Found: j.spec.Found}
+	return j.emit(ctx, exec.Stage{Source: source}, emit)
 }
 
 func (j *join) Report() joincore.JoinStats {

@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // groupLimits are how many groups a table holds: few, so that small inputs are
@@ -77,8 +77,8 @@ func AggregateTrees(t *testing.T, s Subject) {
 	}
 }
 
-func (s Subject) groupOptions(r *rand.Rand) run.Options {
-	return run.Options{
+func (s Subject) groupOptions(r *rand.Rand) exec.Options {
+	return exec.Options{
 		Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 			if r.IntN(3) == 0 {
 				return d

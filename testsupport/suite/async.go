@@ -10,13 +10,13 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // Async tests asynchronous work on several streams and devices: futures are
 // awaited in any order or abandoned, and return errors.
 func Async(t *testing.T, s Subject) {
-	if _, ok := s.Provider.(run.Executor); ok {
+	if _, ok := s.Provider.(exec.Executor); ok {
 		t.Skip("the provider executes whole plans: it has no steps of its own")
 	}
 	t.Run("AnyOrder", func(t *testing.T) { anyOrder(t, s) })

@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // joinCase is a case of the matrix: a join of two inputs.
@@ -41,8 +41,8 @@ func (c joinCase) meaningful() bool {
 
 func (c joinCase) collide() bool { return c.seed%2 == 0 }
 
-func (c joinCase) options() run.Options {
-	return run.Options{
+func (c joinCase) options() exec.Options {
+	return exec.Options{
 		Decide: func(int, costmodel.Decision) costmodel.Decision {
 			return costmodel.Decision{Algorithm: c.algorithm, BuildLeft: c.buildLeft, Bits: c.bits}
 		},

@@ -8,13 +8,13 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/oracle"
 )
 
 // Check runs a plan with batches of the given rows, compares the result with the oracle's,
 // and checks that the run leaves nothing allocated. It returns the run's statistics.
-func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, batch int, opt run.Options) joincore.Stats {
+func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, batch int, opt exec.Options) joincore.Stats {
 	t.Helper()
 	want, err := oracle.Run(plan, inputs)
 	if err != nil {
@@ -22,7 +22,7 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 	}
 	mem, sink := &Arena{}, NewCollector(plan, batch)
 	var stats joincore.Stats
-	err = run.Run(t.Context(), p, plan, inputs, mem, sink, opt, &stats)
+	err = exec.Run(t.Context(), p, plan, inputs, mem, sink, opt, &stats)
 	if beyond8Bytes(plan, err) {
 		mem.empty(t, name)
 		sink.closed(t, name)

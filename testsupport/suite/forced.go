@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // Forced: a plan that names an algorithm is executed by it. Where that cannot be,
@@ -29,7 +29,7 @@ func (s Subject) forced(t *testing.T, name string, a joincore.Algorithm, plan *j
 	t.Helper()
 	own := *plan
 	own.Algorithm = a
-	joins := Check(t, name, s.Provider, &own, inputs, 7, run.Options{Device: device.Options{Streams: 2, Seed: 1}}).Joins
+	joins := Check(t, name, s.Provider, &own, inputs, 7, exec.Options{Device: device.Options{Streams: 2, Seed: 1}}).Joins
 	for i, j := range joins {
 		if a.Executed(j.Algorithm) != (j.Reason == "") {
 			t.Errorf("%s: join %d was executed by %s, reason %q", name, i, j.Algorithm, j.Reason)

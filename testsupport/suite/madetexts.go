@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // MadeTexts joins texts that backends have fed with those that an aggregate has made: the
@@ -43,7 +43,7 @@ func MadeTexts(t *testing.T, s Subject) {
 		}
 		for _, algorithm := range s.Algorithms {
 			for _, buildLeft := range []bool{false, true} {
-				opt := run.Options{Decide: func(int, costmodel.Decision) costmodel.Decision {
+				opt := exec.Options{Decide: func(int, costmodel.Decision) costmodel.Decision {
 					return costmodel.Decision{Algorithm: algorithm, BuildLeft: buildLeft, Bits: 2}
 				}}
 				name := fmt.Sprintf("%s, %s, build left %t", name, algorithm, buildLeft)

@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // Skew: joins with one key in half of the probe side, with a single-key build
@@ -57,7 +57,7 @@ func Skew(t *testing.T, s Subject) {
 				}
 				sink := &sums{Discarder: NewDiscarder(outputColumns(plan), 4, 1<<13)}
 				var stats joincore.Stats
-				err := run.Run(t.Context(), s.Provider, plan, []*joincore.Relation{left, right}, mem, sink, run.Options{
+				err := exec.Run(t.Context(), s.Provider, plan, []*joincore.Relation{left, right}, mem, sink, exec.Options{
 					Decide: func(int, costmodel.Decision) costmodel.Decision {
 						return costmodel.Decision{Algorithm: a, BuildLeft: buildLeft, Bits: 5}
 					},

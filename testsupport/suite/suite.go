@@ -1,5 +1,5 @@
 // Package suite has the tests that every provider must pass: plans of all kinds over
-// generated data, executed by joincore/run and compared with the nested-loop oracle;
+// generated data, executed by joincore/exec and compared with the nested-loop oracle;
 // budgets, skew, cancellation, failing sinks and corrupt input. A provider's own tests
 // call All.
 package suite

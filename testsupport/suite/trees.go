@@ -10,7 +10,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 )
 
 // Trees compares random trees of up to five inputs with the oracle, with random
@@ -27,7 +27,7 @@ func Trees(t *testing.T, s Subject) {
 		}
 		plan, inputs := randomTree(seed, 2+int(seed%4), of)
 		r := rand.New(rand.NewPCG(seed, 10))
-		opt := run.Options{
+		opt := exec.Options{
 			Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 				if r.IntN(3) == 0 {
 					return d
@@ -72,12 +72,12 @@ func JoinStats(t *testing.T, s Subject) {
 	plan, inputs := bushyTree()
 	for _, a := range s.Algorithms {
 		var stats joincore.Stats
-		opt := run.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
+		opt := exec.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 			d.Algorithm, d.Bits = a, 2
 			return d
 		}}
 		sink := NewCollector(plan, 100)
-		if err := run.Run(t.Context(), s.Provider, plan, inputs, &Arena{}, sink, opt, &stats); err != nil {
+		if err := exec.Run(t.Context(), s.Provider, plan, inputs, &Arena{}, sink, opt, &stats); err != nil {
 			t.Fatal(err)
 		}
 		type rows struct{ build, probe, out int64 }

@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/oracle"
 )
 
@@ -29,7 +29,7 @@ func Values(t *testing.T, s Subject) {
 		}
 		ran++
 		r := rand.New(rand.NewPCG(seed, 12))
-		opt := run.Options{
+		opt := exec.Options{
 			Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
 				return costmodel.Decision{Algorithm: pick(r, s.Algorithms), BuildLeft: r.IntN(2) == 0, Bits: 1 + r.IntN(3)}
 			},
@@ -46,7 +46,7 @@ func Values(t *testing.T, s Subject) {
 
 // CheckArithmetic is Check for plans that may end with ErrArithmetic, and says
 // whether this one does.
-func CheckArithmetic(t *testing.T, name string, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, batch int, opt run.Options) bool {
+func CheckArithmetic(t *testing.T, name string, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, batch int, opt exec.Options) bool {
 	t.Helper()
 	_, err := oracle.Run(plan, inputs)
 	if !errors.Is(err, joincore.ErrArithmetic) {
@@ -54,7 +54,7 @@ func CheckArithmetic(t *testing.T, name string, p device.Provider, plan *joincor
 		return false
 	}
 	mem, sink := &Arena{}, NewCollector(plan, batch)
-	if got := run.Run(t.Context(), p, plan, inputs, mem, sink, opt, nil); !errors.Is(got, joincore.ErrArithmetic) && !beyond8Bytes(plan, got) {
+	if got := exec.Run(t.Context(), p, plan, inputs, mem, sink, opt, nil); !errors.Is(got, joincore.ErrArithmetic) && !beyond8Bytes(plan, got) {
 		t.Fatalf("%s: error %v, the oracle's is %v\n%s\n%s", name, got, err, Show(plan.Root), describe(inputs))
 	}
 	mem.empty(t, name)

@@ -22,7 +22,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/sidecar/executor/worker/server"
 )
 
@@ -49,7 +49,7 @@ func machine(visible string) (*server.Machine, error) {
 		}
 		m.Devices = append(m.Devices, server.Device{
 			Provider: p, Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,
-			Options: run.Options{Device: device.Options{Streams: 2}},
+			Options: exec.Options{Device: device.Options{Streams: 2}},
 		})
 		for other := range n {
 			for _, l := range [][2]int{{other, n}, {n, other}} {

@@ -14,7 +14,7 @@ import (
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
 )
@@ -114,7 +114,7 @@ func TestDividedThroughSlabs(t *testing.T) {
 				t.Fatal(err)
 			}
 			sink, mem := suite.NewCollector(plan, 50), &suite.Arena{}
-			if err := run.Run(t.Context(), p, plan, inputs, mem, sink, run.Options{}, nil); err != nil {
+			if err := exec.Run(t.Context(), p, plan, inputs, mem, sink, exec.Options{}, nil); err != nil {
 				t.Fatalf("round %d, kind %d: %v", round, kind, err)
 			}
 			if diff := sink.Difference(want); diff != "" {

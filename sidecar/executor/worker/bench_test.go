@@ -8,7 +8,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/sidecar/executor"
 
 	"google.golang.org/protobuf/proto"
@@ -22,8 +22,8 @@ func BenchmarkJob(b *testing.B) {
 	sink := newSink(r.account, plan, 1<<20)
 	job, free := r.job(plan, inputs, sink)
 	defer free()
-	options := run.Options{Device: device.Options{Streams: 2, ChunkRows: 256}}
-	local := executor.NewLocal(cpu.New(), func() run.Options { return options }, "")
+	options := exec.Options{Device: device.Options{Streams: 2, ChunkRows: 256}}
+	local := executor.NewLocal(cpu.New(), func() exec.Options { return options }, "")
 	for name, do := range map[string]func() error{
 		"local":   func() error { return local.Run(b.Context(), job, &joincore.Stats{}) },
 		"worker":  func() error { return r.remote.Run(b.Context(), job, &joincore.Stats{}) },

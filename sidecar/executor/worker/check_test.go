@@ -7,8 +7,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/exec"
 	"gpujoin/joincore/program"
-	"gpujoin/joincore/run"
 	"gpujoin/sidecar/executor"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
@@ -76,7 +76,7 @@ func TestPlansThatTheWorkerCannotRun(t *testing.T) {
 			by := ""
 			sink := suite.NewCollector(plan, 100)
 			if c.by == "cpu" { // the child would need batches in extents
-				local := executor.NewLocal(cpu.New(), func() run.Options { return run.Options{} }, "cores")
+				local := executor.NewLocal(cpu.New(), func() exec.Options { return exec.Options{} }, "cores")
 				set := executor.NewSet(local, executor.Policy{}, slog.New(slog.DiscardHandler), r.remote)
 				job := &executor.Job{Plan: plan, Inputs: inputs, Memory: r.account, Sink: sink, Begin: func(provider, _ string) { by = provider }}
 				if err := set.Run(t.Context(), job, &joincore.Stats{}); err != nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,7 +18,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/executor/worker/server"
@@ -68,7 +68,7 @@ func workerMain(mode string) int {
 		return 0
 	}
 	if file, ok := strings.CutPrefix(mode, "slow to end "); ok && exists(file) {
-		holder := exec.Command(os.Args[0], "worker", "holds "+file) // the daemon's pipe
+		holder := osexec.Command(os.Args[0], "worker", "holds "+file) // the daemon's pipe
 		holder.Stderr = os.Stderr
 		if err := holder.Start(); err != nil {
 			panic(err)
@@ -104,7 +104,7 @@ func workerMain(mode string) int {
 		}
 		for _, p := range devices {
 			m.Devices = append(m.Devices, server.Device{Provider: p, Name: "pid " + strconv.Itoa(os.Getpid()), Memory: 1 << 30, Budget: 1 << 29,
-				Options: run.Options{Device: device.Options{Streams: 2, ChunkRows: 256}}})
+				Options: exec.Options{Device: device.Options{Streams: 2, ChunkRows: 256}}})
 		}
 		return m, nil
 	})

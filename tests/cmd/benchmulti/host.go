@@ -18,7 +18,7 @@ import (
 	"gpujoin/joincore/cuda/topology"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/multi"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 
 	"golang.org/x/sys/unix"
 )
@@ -170,7 +170,7 @@ func (h *hostBed) execute(ctx context.Context, p device.Provider, summed bool) (
 		s.batches <- b
 	}
 	start := time.Now()
-	if err = run.Run(ctx, p, plan, h.inputs, mapped{}, s, run.Options{}, &stats); err != nil {
+	if err = exec.Run(ctx, p, plan, h.inputs, mapped{}, s, exec.Options{}, &stats); err != nil {
 		return 0, stats, err
 	}
 	took := time.Since(start)

@@ -18,7 +18,7 @@ func goTestSteps() []step {
 		{"unit", "main module, -race", goTest(".", "1", "-race", "-timeout", "20m", "./...")},
 		// A peer that writes during a read is an intended race: that test skips itself
 		// above.
-		{"unit", "inputs that change, no -race", goTest(".", "0", "-run", "^TestInputChangesWhileItIsRead$", "./joincore/run", "./joincore/multi")},
+		{"unit", "inputs that change, no -race", goTest(".", "0", "-run", "^TestInputChangesWhileItIsRead$", "./joincore/exec", "./joincore/multi")},
 		{"unit", "architecture, documentation, tools", goTest("tests", "0", "./arch", "./cmd/bytesgpu", "./cmd/check", "./differential", "./docs", "./harness", "./measure", "./packaging", "./suite")},
 		{"unit", "simulator of several GPUs", simulator},
 		{"unit", "the extension's readers", goTest("tests", "0", "./reader")},

@@ -6,8 +6,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
-	"gpujoin/joincore/run"
 	"gpujoin/testsupport/suite"
 )
 
@@ -92,8 +92,8 @@ func TestChoiceBySize(t *testing.T) {
 						}
 					}
 					if n > 1 {
-						one := run.PredictDevice(plan, inputs, rates)
-						several := run.PredictDevices(plan, inputs, run.Spread{Devices: n, Divided: divided, PeerGB: c.peerGB}, rates)
+						one := exec.PredictDevice(plan, inputs, rates)
+						several := exec.PredictDevices(plan, inputs, exec.Spread{Devices: n, Divided: divided, PeerGB: c.peerGB}, rates)
 						if !fits || several > pays(1, n)*one {
 							t.Errorf("2^%d rows: %d devices, %.1f ms on one, %.1f on all", bits, n, one, several)
 						}

@@ -9,7 +9,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/encode"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/sidecar/executor/worker/wire"
 )
 
@@ -109,7 +109,7 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()
-	err = run.Run(r.ctx, encode.New(together(team)), plan, inputs, mem, r.sink, l.Options, stats)
+	err = exec.Run(r.ctx, encode.New(together(team)), plan, inputs, mem, r.sink, l.Options, stats)
 	for _, p := range team {
 		err = deviceLost(p, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/run"
+	"gpujoin/joincore/exec"
 	"gpujoin/sidecar/executor/worker/fds"
 	"gpujoin/sidecar/executor/worker/wire"
 
@@ -23,7 +23,7 @@ import (
 // Device is one device that a worker serves.
 type Device struct {
 	Provider device.Provider
-	Options  run.Options
+	Options  exec.Options
 	Name     string                 // model name
 	Memory   int64                  // bytes
 	Budget   int64                  // bytes of Memory that joins may use

@@ -7,8 +7,8 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
-	"gpujoin/joincore/run"
 )
 
 // JobDevices says on how many devices a job runs, and on which.
@@ -77,7 +77,7 @@ func (m *Machine) choose(plan *joincore.Plan, inputs []*joincore.Relation, list 
 			if rates == nil {
 				rates = &costmodel.DefaultDeviceRates
 			}
-			ms = max(ms, run.PredictDevices(plan, inputs, run.Spread{Devices: len(set), Divided: divided, PeerGB: j.PeerGB}, rates))
+			ms = max(ms, exec.PredictDevices(plan, inputs, exec.Spread{Devices: len(set), Divided: divided, PeerGB: j.PeerGB}, rates))
 		}
 		return ms
 	}

@@ -86,7 +86,7 @@ func encodeJoin(j *joincore.Join) (*Node, error) {
 	return &Node{Node: &Node_Join{out}}, nil
 }
 
-// Decode returns the plan. It validates the plan's structure; joincore/run
+// Decode returns the plan. It validates the plan's structure; joincore/exec
 // validates its references. Errors wrap ErrMalformed.
 func (p *Plan) Decode() (*joincore.Plan, error) {
 	if p == nil || max(len(p.Inputs), len(p.Output), len(p.Parameters)) > maxColumns {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package costmodel_test
-
-const raceDetector = false

@@ -1,0 +1,193 @@
+package exec
+
+import (
+	"context"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// bulk runs a plan on a device that executes whole steps. Build sides are
+// collected and prepared; probe sides are pushed through the joins above them
+// space by space, and the root's result is gathered into the sink.
+type bulk struct {
+	*execution
+	dev      device.Bulk
+	joins    []joincore.JoinStats      // in post-order
+	groups   []joincore.AggregateStats // in post-order
+	returned time.Duration
+}
+
+func newBulk(e *execution, d device.Bulk) *bulk {
+	return &bulk{
+		execution: e, dev: d, joins: make([]joincore.JoinStats, len(e.number)), groups: make([]joincore.AggregateStats, len(e.aggregates)),
+	}
+}
+
+func (b *bulk) joinStats() []joincore.JoinStats { return b.joins }
+
+func (b *bulk) aggregateStats() []joincore.AggregateStats { return b.groups }
+
+// gather returns the phase of the download of the result. Its name differs from
+// that of gathers on the device.
+func (b *bulk) gather() joincore.Phase {
+	p := joincore.Phase{Name: "return", Actual: b.returned}
+	if d, ok := b.dev.(returnPredictor); ok {
+		width := int64(0)
+		for _, c := range b.plan.Output {
+			if column := b.columnOf(c); column.Kind == joincore.Fixed {
+				width += int64(column.Width)
+			}
+		}
+		p.Predicted = d.PredictReturn(width * b.rows[b.plan.Root])
+	}
+	return p
+}
+
+// returnPredictor is a device that can predict the time of a download.
+type returnPredictor interface {
+	// PredictReturn returns the predicted time to download the given number of
+	// bytes of a result.
+	PredictReturn(bytes int64) time.Duration
+}
+
+func (b *bulk) run(out *Output) error {
+	g := NewGatherer(b.dev, out)
+	defer g.Close()
+	defer func() { b.returned = g.Took() }()
+	defer b.releaseGroups(b.plan.Root)
+	returned := newColumns(b.plan.Output)
+	return b.node(b.plan.Root, wanted{all: returned, soon: returned}, func(s device.Space) error {
+		if n, err := b.dev.Rows(s).Wait(b.ctx); err != nil || n == 0 {
+			return err
+		}
+		return g.Gather(b.ctx, s)
+	})
+}
+
+// push passes on result rows in a space that is valid during the call.
+type push func(device.Space) error
+
+// node executes a node. w lists the columns that are read of its rows.
+func (b *bulk) node(n joincore.Node, w wanted, push push) error {
+	if b.ctx.Err() != nil {
+		return context.Cause(b.ctx)
+	}
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return push(b.spaces[n.Input])
+	case *joincore.Filter:
+		return b.node(n.Child, b.below(n, w, joincore.ExprColumns(n.Predicate)), func(s device.Space) error {
+			out, err := b.filter(n, w, s)
+			if err != nil {
+				return err
+			}
+			defer out.Release()
+			return push(out)
+		})
+	case *joincore.Aggregate:
+		s, err := b.aggregate(n)
+		if err != nil {
+			return err
+		}
+		return push(s)
+	default:
+		return b.join(n.(*joincore.Join), w, push)
+	}
+}
+
+func (b *bulk) filter(n *joincore.Filter, w wanted, s device.Space) (device.Space, error) {
+	return b.dev.Filter(b.ctx, s, n.Predicate, b.plan.Parameters, b.keep(w, scanned(n)))
+}
+
+func (b *bulk) join(n *joincore.Join, w wanted, push push) (err error) {
+	build, probe, probeRows, decision := b.sidesOf(n, w.all)
+	plan := PlanKind(n.Kind, decision.BuildLeft, device.Match{
+		Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: b.plan.Parameters, ProbeRows: probeRows,
+	})
+	space, release, err := b.stored(build.node, b.sideOf(n, build, w))
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, scan := probe.node.(*joincore.Scan)
+	join, err := b.dev.Prepare(b.ctx, &device.JoinSpec{
+		Match: plan.Match, Algorithm: decision.Algorithm, Bits: decision.Bits,
+		Leftover: plan.Leftover, Found: plan.Found,
+		KeepBuild: b.keep(w, build.inputs), KeepProbe: b.keep(w, probe.inputs),
+		BuildRows: b.rows[build.node], ResultRows: clampRows(n.Rows), ProbeInput: scan,
+	}, space)
+	if err != nil {
+		return err
+	}
+	defer join.Release()
+	defer func() {
+		stats := &b.joins[b.number[n]]
+		*stats = join.Report()
+		stats.BuildLeft = decision.BuildLeft
+	}()
+	push = b.guarded(push)
+	err = b.node(probe.node, b.sideOf(n, probe, w), func(s device.Space) error {
+		return join.Probe(b.ctx, s, push)
+	})
+	if err == nil && plan.Leftover {
+		err = join.Leftover(b.ctx, push)
+	}
+	return err
+}
+
+// guarded wraps push to recover from panics, for the goroutines of a device,
+// which do not.
+func (b *bulk) guarded(push push) push {
+	return func(s device.Space) (err error) {
+		defer device.Recover(&err)
+		if b.ctx.Err() != nil {
+			return context.Cause(b.ctx)
+		}
+		return push(s)
+	}
+}
+
+// stored returns all rows of a node as one space. Base inputs are used in
+// place, aggregates and filters of both return one space, and joins are collected.
+func (b *bulk) stored(n joincore.Node, w wanted) (device.Space, func(), error) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return b.spaces[n.Input], func() {}, nil
+	case *joincore.Aggregate:
+		s, err := b.aggregate(n)
+		return s, func() {}, err
+	}
+	if f, ok := n.(*joincore.Filter); ok && !hasJoin(n) {
+		child, release, err := b.stored(f.Child, b.below(f, w, joincore.ExprColumns(f.Predicate)))
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := b.filter(f, w, child)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		return s, func() { s.Release(); release() }, nil
+	}
+	return b.collected(n, w)
+}
+
+func (b *bulk) collected(n joincore.Node, w wanted) (device.Space, func(), error) {
+	c, err := b.dev.Collect(b.ctx, b.keep(w, scanned(n)))
+	if err != nil {
+		return nil, nil, err
+	}
+	err = b.node(n, w, func(s device.Space) error { return c.Append(b.ctx, s) })
+	if err != nil {
+		c.Release()
+		return nil, nil, err
+	}
+	s, err := c.Space(b.ctx)
+	if err != nil {
+		c.Release()
+		return nil, nil, err
+	}
+	return s, s.Release, nil
+}

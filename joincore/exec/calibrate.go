@@ -1,0 +1,296 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+)
+
+const (
+	probeRows = 1 << 21 // of every measurement
+	firstPHJ  = 3       // the first point where partitioning is tried
+	lastNPJ   = 6       // the last where it is left out
+	batchRows = 1 << 14
+
+	moreColumns = 8 // that the measurement of a column adds
+
+	groupShare = 0.3 // least share of the cores' time to measure aggregation
+)
+
+// Calibrate measures the rates of a provider by joining generated data, which
+// takes about 2 seconds. costmodel.Points whose data does not fit into mem are
+// extrapolated from the smaller ones. If the first point does not fit, the
+// error wraps ErrBudget.
+//
+// share is the fraction of its cores' time that the process got during the
+// measurement, 1 on an idle machine. The rates are corrected by it. Other
+// processes also share caches and memory bandwidth, which is not corrected: a
+// smaller share makes the rates less reliable, and if it is very small, those of
+// aggregation are assumed.
+func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r costmodel.Rates, share float64, err error) {
+	c := &calibration{ctx: ctx, provider: p, mem: mem}
+	defer c.data.free(mem)
+	var npj, phj [costmodel.Points]pair
+	points := 0
+	for i := range costmodel.Points {
+		err := c.point(i, &npj[i], &phj[i])
+		if errors.Is(err, joincore.ErrBudget) && i > 0 {
+			break
+		}
+		if err != nil {
+			return costmodel.Rates{}, 0, err
+		}
+		points++
+	}
+	fill(&r, &npj, &phj, points)
+	if r.ColumnNS, err = c.column(); err != nil {
+		return costmodel.Rates{}, 0, err
+	}
+	// On a busy machine this would take many times as long and yield little.
+	r.AssumeGroups()
+	if c.share() >= groupShare {
+		err = c.groupRates(&r)
+	}
+	return r, c.share(), err
+}
+
+// SpotPoint is the point that Spot measures. Calibrate measures it in the same
+// way.
+const SpotPoint = 2
+
+// Spot measures costmodel.Rates.ProbeNS[SpotPoint] again, within some tens of ms. share
+// is as for Calibrate.
+func Spot(ctx context.Context, p device.Provider, mem joincore.Memory) (probeNS, share float64, err error) {
+	c := &calibration{ctx: ctx, provider: p, mem: mem}
+	defer c.data.free(mem)
+	var npj, phj pair
+	err = c.point(SpotPoint, &npj, &phj)
+	return npj.probe, c.share(), err
+}
+
+// pair holds the rates of one algorithm at one point; 0: not measured.
+type pair struct{ build, probe float64 }
+
+// cost is what a join of n rows with probeRatio times as many costs.
+func (p pair) cost() float64 {
+	if p.probe == 0 {
+		return math.Inf(1)
+	}
+	return p.build + probeRatio*p.probe
+}
+
+// probeRatio is the ratio of sides that decides between algorithms.
+const probeRatio = 4
+
+// fill takes the better algorithm of each point.
+func fill(r *costmodel.Rates, npj, phj *[costmodel.Points]pair, points int) {
+	for i := range points {
+		better := npj[i]
+		if phj[i].cost() < better.cost() {
+			better = phj[i]
+			if r.NPJRows == 0 {
+				r.NPJRows = costmodel.PointRows(i) / 2 // between this point and the last
+			}
+		}
+		r.BuildNS[i], r.ProbeNS[i] = better.build, better.probe
+	}
+	if r.NPJRows == 0 {
+		r.NPJRows = costmodel.PointRows(points - 1)
+	}
+	for i := points; i < costmodel.Points; i++ {
+		r.BuildNS[i] = r.BuildNS[points-1] * math.Pow(slower, float64(i-points+1))
+		r.ProbeNS[i] = r.ProbeNS[points-1] * math.Pow(slower, float64(i-points+1))
+	}
+}
+
+// slower is by how much a join is assumed to slow down from one point to the
+// next where it was not measured.
+const slower = 1.3
+
+type calibration struct {
+	ctx      context.Context
+	provider device.Provider
+	mem      joincore.Memory
+	data     data
+
+	had, asked time.Duration // of all cores' time, in all measurements
+}
+
+// share returns the part of its cores' time that the process got while it
+// measured.
+func (c *calibration) share() float64 {
+	return shareOf(c.had, c.asked)
+}
+
+// point measures both algorithms at one build size, the better of two runs.
+func (c *calibration) point(i int, npj, phj *pair) error {
+	n := int(costmodel.PointRows(i))
+	if err := c.data.prepare(c.mem, n); err != nil {
+		return err
+	}
+	runs := 2
+	if n > probeRows {
+		runs = 1
+	}
+	for range runs {
+		if i <= lastNPJ {
+			m, err := c.measure(n, joincore.NPJ, costmodel.PairColumns)
+			if err != nil {
+				return err
+			}
+			npj.better(m)
+		}
+		if i >= firstPHJ {
+			m, err := c.measure(n, joincore.PHJOM, costmodel.PairColumns)
+			if err != nil {
+				return err
+			}
+			phj.better(m)
+		}
+	}
+	return nil
+}
+
+func (p *pair) better(m pair) {
+	if m.cost() < p.cost() {
+		*p = m
+	}
+}
+
+// column measures one more output column, a probe side's and a build side's.
+func (c *calibration) column() (float64, error) {
+	const point = 2
+	if err := c.data.prepare(c.mem, int(costmodel.PointRows(point))); err != nil {
+		return 0, err
+	}
+	var narrow, wide pair
+	for range 3 {
+		for columns, best := range map[int]*pair{costmodel.PairColumns: &narrow, costmodel.PairColumns + moreColumns: &wide} {
+			m, err := c.measure(int(costmodel.PointRows(point)), joincore.NPJ, columns)
+			if err != nil {
+				return 0, err
+			}
+			best.better(m)
+		}
+	}
+	return max((wide.probe-narrow.probe)/moreColumns, minColumnNS), nil
+}
+
+// minColumnNS is a bound of what writing 8 bytes costs: measurements of a busy
+// machine may say less.
+const minColumnNS = 0.1
+
+// measure joins the generated data once.
+func (c *calibration) measure(n int, a joincore.Algorithm, columns int) (pair, error) {
+	opened, err := c.provider.Open(c.mem, device.Options{})
+	if err != nil {
+		return pair{}, err
+	}
+	defer opened.Close()
+	d, ok := opened.(device.Chunked)
+	if !ok {
+		return pair{}, fmt.Errorf("calibrating %s: %w", c.provider.Name(), joincore.ErrUnsupported)
+	}
+	left, right := c.data.relations(n)
+	probe, err := d.Import(0, left)
+	if err != nil {
+		return pair{}, err
+	}
+	build, err := d.Import(1, right)
+	if err != nil {
+		return pair{}, err
+	}
+	pairs := []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}}
+	probeKey, buildKey := device.Keys(pairs, func(joincore.ColumnRef) joincore.Column { return column8 })
+	j := &measured{
+		calibration: c, device: d, n: n, columns: columns,
+		plan:  PlanKind(joincore.Inner, false, device.Match{Build: buildKey, Probe: probeKey}),
+		build: build, probe: probe,
+	}
+	watch := startWatch()
+	var measured pair
+	if a == joincore.NPJ {
+		measured, err = j.npj()
+	} else {
+		measured, err = j.phj()
+	}
+	had, asked := watch.spent(d.Streams())
+	c.had, c.asked = c.had+had, c.asked+asked
+	share := max(shareOf(had, asked), minShare)
+	return pair{build: measured.build * share, probe: measured.probe * share}, err
+}
+
+// minShare bounds the correction for a busy machine: beyond it the rest was
+// more likely waiting of our own.
+const minShare = 0.1
+
+type measured struct {
+	*calibration
+	device       device.Chunked
+	plan         *Plan
+	build, probe device.Space
+	n, columns   int
+	counter      Counter
+}
+
+func (j *measured) npj() (pair, error) {
+	start := time.Now()
+	table, err := j.device.Build(j.ctx, j.build, &j.plan.Match)
+	if err != nil {
+		return pair{}, err
+	}
+	defer table.Release()
+	built := time.Since(start)
+	probed, err := j.pipeline(Stage{
+		Source: NewScan(j.device, j.probe),
+		Steps:  []Step{&ProbeStep{Context: j.ctx, Plan: j.plan, Table: table, Counter: &j.counter}},
+	})
+	return j.rates(built, probed), err
+}
+
+func (j *measured) phj() (pair, error) {
+	side := func(s device.Space, key *device.Key, input int) Side {
+		return Side{Space: s, Key: key, Carry: []joincore.ColumnRef{{Input: input, Column: 1}}}
+	}
+	build, err := Transform(j.ctx, j.device, joincore.PHJOM, j.plan, side(j.build, j.plan.Match.Build, 1), costmodel.Bits(int64(j.n)), &j.counter)
+	if err != nil {
+		return pair{}, err
+	}
+	defer build.Release()
+	matches, err := build.Probe(j.ctx, side(j.probe, j.plan.Match.Probe, 0))
+	if err != nil {
+		return pair{}, err
+	}
+	defer matches.Release()
+	joined, err := j.pipeline(Stage{Source: matches})
+	tables := j.counter.Build.Each(j.device.Streams())
+	return j.rates(j.counter.BuildPrepare+tables, j.counter.ProbePrepare+joined-tables), err
+}
+
+// pipeline runs a stage into batches that are thrown away.
+func (j *measured) pipeline(s Stage) (time.Duration, error) {
+	out := &Output{Sink: &scrap{columns: j.columns}}
+	for i := range j.columns {
+		out.Columns = append(out.Columns, joincore.ColumnRef{Input: i % 2, Column: 1})
+		out.Widths = append(out.Widths, 8)
+		out.Heap = append(out.Heap, 0)
+	}
+	start := time.Now()
+	p := &Pipeline{Device: j.device, Stages: []Stage{s}, Consume: out.Consume}
+	err := out.Finish(j.ctx, p.Run(j.ctx))
+	return time.Since(start), err
+}
+
+func (j *measured) rates(build, probe time.Duration) pair {
+	cores := float64(j.device.Streams())
+	return pair{
+		build: float64(build.Nanoseconds()) * cores / float64(j.n),
+		probe: float64(probe.Nanoseconds()) * cores / probeRows,
+	}
+}

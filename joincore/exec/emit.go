@@ -1,0 +1,146 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// Output describes the columns that a plan returns and writes them to a sink.
+// The caller must call Finish.
+type Output struct {
+	Sink    joincore.Sink
+	Columns []joincore.ColumnRef
+	Heap    []float64 // expected heap bytes per row of each column
+	Widths  []int     // bytes of Fixed columns, 0 for others
+	// Turns are the turns of the workers that push rows. A worker gives up its
+	// turn while it waits for the sink. nil means no limit.
+	Turns device.Turns
+
+	Rows, Bytes atomic.Int64
+	Waits       Clock // time spent waiting for the sink
+	Gathers     Clock // time spent gathering columns
+
+	open openBatches
+}
+
+// Emitter gathers the rows of one worker into the open batches of an output.
+type Emitter struct {
+	ctx  context.Context
+	st   device.Stream
+	out  *Output
+	last *openBatch // that it has filled last
+}
+
+// NewEmitter returns the emitter of one worker, which gathers on st.
+func (o *Output) NewEmitter(ctx context.Context, st device.Stream) *Emitter {
+	return &Emitter{ctx: ctx, st: st, out: o}
+}
+
+// Consume is a Pipeline.Consume.
+func (o *Output) Consume(ctx context.Context, st device.ChunkStream) Consumer {
+	return o.NewEmitter(ctx, st)
+}
+
+func (e *Emitter) Push(r device.Rows, n int) error {
+	for from := 0; from < n; {
+		b, err := e.out.take(e.ctx, e.last)
+		if err != nil {
+			return err
+		}
+		written, err := e.gather(b, r, from)
+		if err != nil {
+			return err
+		}
+		if written == 0 && b.rows == 0 {
+			if b, written, err = e.retry(b, r, from); err != nil {
+				return err
+			}
+		}
+		b.rows += written
+		from += written
+		if from < n || b.rows == b.batch.Rows {
+			e.last, err = nil, e.out.flush(e.ctx, b)
+		} else {
+			e.last, err = b, e.out.put(e.ctx, b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Emitter) gather(b *openBatch, r device.Rows, from int) (int, error) {
+	start := time.Now()
+	n, err := e.st.Gather(r, from, e.out.Columns, b.batch, b.rows, b.heap).Wait(e.ctx)
+	e.out.Gathers.Add(time.Since(start))
+	return int(n), err
+}
+
+// retry writes a row into a batch that is divided as this wide row needs it,
+// instead of b.
+func (e *Emitter) retry(b *openBatch, r device.Rows, row int) (*openBatch, int, error) {
+	need := make([]int, len(e.out.Columns))
+	if _, err := e.st.Measure(r, row, e.out.Columns, need).Wait(e.ctx); err != nil {
+		return nil, 0, err
+	}
+	e.out.Sink.Discard(e.out.open.remove(b))
+	heap, total := make([]float64, len(need)), 0
+	for i, n := range need {
+		heap[i], total = float64(n), total+n
+	}
+	b, err := e.out.takeWide(e.ctx, heap)
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := e.gather(b, r, row)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("row with %d bytes of variable length: %w", total, joincore.ErrRowTooWide)
+	}
+	return b, n, err
+}
+
+// Finish does nothing: the worker's rows stay in open batches, which other
+// workers may fill, until Output.Finish.
+func (e *Emitter) Finish() error { return nil }
+
+func (e *Emitter) Close() {}
+
+// Collect returns a Pipeline.Consume that stores rows as tuples of row ids.
+func Collect(t device.Tuples) func(context.Context, device.ChunkStream) Consumer {
+	return func(ctx context.Context, st device.ChunkStream) Consumer {
+		return &collector{ctx: ctx, st: st, tuples: t}
+	}
+}
+
+type collector struct {
+	ctx    context.Context
+	st     device.ChunkStream
+	tuples device.Tuples
+}
+
+func (c *collector) Push(r device.Rows, _ int) error { return c.st.Append(r, c.tuples) }
+func (c *collector) Finish() error                   { return c.st.Sync(c.ctx) }
+func (c *collector) Close()                          {}
+
+// Group returns a Pipeline.Consume that groups rows.
+func Group(a device.Aggregation) func(context.Context, device.ChunkStream) Consumer {
+	return func(ctx context.Context, st device.ChunkStream) Consumer {
+		return &grouper{ctx: ctx, st: st, to: a}
+	}
+}
+
+type grouper struct {
+	ctx context.Context
+	st  device.ChunkStream
+	to  device.Aggregation
+}
+
+func (g *grouper) Push(r device.Rows, _ int) error { return g.st.Group(g.ctx, r, g.to) }
+func (g *grouper) Finish() error                   { return g.st.Sync(g.ctx) }
+func (g *grouper) Close()                          {}

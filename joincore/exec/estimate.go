@@ -1,0 +1,200 @@
+package exec
+
+import (
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+)
+
+// Estimate returns the private memory, in bytes, that executing plan is
+// expected to need in addition to its inputs and result batches, according to
+// the planner's row estimates. It plans like Run on a Chunked device and sums
+// the memory that may be in use at the same time.
+func Estimate(plan *joincore.Plan, opt Options) int64 {
+	e := newEstimator(plan, opt)
+	return max(plus(e.flow(plan.Root, newColumns(plan.Output)), e.vectors()), 1<<20)
+}
+
+type estimator struct {
+	plan    *joincore.Plan
+	opt     Options
+	rows    rowEstimates
+	schema  joincore.Schema
+	visited int // nodes visited; each must be visited once
+}
+
+func newEstimator(plan *joincore.Plan, opt Options) *estimator {
+	rows := estimateRows(plan.Root, func(input int) int64 { return clampRows(plan.Inputs[input].Rows) })
+	schema, _ := plan.Schema() // the plan is valid
+	return &estimator{plan: plan, opt: opt, rows: rows, schema: schema}
+}
+
+// flow returns the bytes in use while a node's rows stream.
+func (e *estimator) flow(n joincore.Node, needed columns) int64 {
+	e.visited++
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return e.flow(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...))
+	case *joincore.Join:
+		return e.join(n, needed)
+	case *joincore.Aggregate:
+		return e.aggregate(n)
+	}
+	return 0
+}
+
+func (e *estimator) join(n *joincore.Join, needed columns) int64 {
+	left, right := sides(n, needed, func(c joincore.ColumnRef) joincore.Column {
+		return e.schema.Column(c)
+	})
+	sizes := joinSizes(n, e.rows)
+	build, probe := oriented(sizes.BuildLeft(), left, right)
+	buildRows, probeRows := oriented(sizes.BuildLeft(), sizes.LeftRows, sizes.RightRows)
+	// A side's flow is asked for once: each join below would double the calls.
+	buildFlow, probeFlow := e.flow(build.node, build.needed), e.flow(probe.node, probe.needed)
+	buildStored, buildPeak := e.stored(build, buildRows, buildFlow)
+	algorithm := func(dense bool) joincore.Algorithm {
+		if e.plan.Algorithm != 0 {
+			return e.plan.Algorithm
+		}
+		a, _ := e.opt.Rates.Algorithm(costmodel.Side{
+			BuildRows: buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
+			Dense: func() (bool, error) { return dense, nil },
+		})
+		return a
+	}
+	if algorithm(false) == joincore.NPJ {
+		return max(buildPeak, plus(buildStored, tableBytes(buildRows, probeRows), probeFlow))
+	}
+	unpartitioned := int64(0)
+	if algorithm(true) == joincore.NPJ {
+		unpartitioned = plus(buildStored, arrayBytes(buildRows, probeRows), probeFlow)
+	}
+	probeStored, probePeak := e.stored(probe, probeRows, probeFlow)
+	movedBuild, columns := e.moved(build, buildRows)
+	movedProbe, more := e.moved(probe, probeRows)
+	// The sides are divided before any table is made of a partition.
+	moved := plus(movedBuild, movedProbe, max(e.divisionBytes(buildRows, probeRows, max(columns, more)), e.partitionTables(buildRows, probeRows)))
+	if a := e.plan.Algorithm; a.UM() == joincore.SMJUM {
+		moved = plus(moved, times(sortBytes, max(buildRows, probeRows)))
+	}
+	return max(unpartitioned, buildPeak, plus(buildStored, probePeak), plus(buildStored, probeStored, moved))
+}
+
+// sortBytes is what sorting a side takes per row: keys and positions, twice.
+const sortBytes = 2 * (8 + 4)
+
+// stored returns the bytes of a side as a space, and the peak while the space
+// is made from a flow that uses flow bytes.
+func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
+	if _, ok := s.node.(*joincore.Scan); ok {
+		return 0, 0
+	}
+	if _, ok := s.node.(*joincore.Aggregate); ok {
+		return flow, flow
+	}
+	stays = times(rows, int64(4*len(inputsNeeded(s))+9))
+	return stays, plus(stays, flow)
+}
+
+// moved returns the bytes of a partitioned side, and how many columns it may have: each
+// that is carried has its validity in another one.
+func (e *estimator) moved(s *side, rows int64) (bytes int64, columns int) {
+	base := !hasJoin(s.node)
+	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return base && movable(e.schema.Column(c)) })
+	width := 8 + 4*len(inputs)
+	for _, c := range carried {
+		width += e.schema.Column(c).Width
+	}
+	return times(rows, int64(width)), 1 + len(inputs) + 2*len(carried)
+}
+
+// tableBytes returns the size of the largest table that a provider builds for n
+// rows: up to four entries of 16 bytes per key, or an array over the range of
+// dense keys, plus a chain of 4 bytes per row for repeated keys, and the keys and
+// positions that are divided among the table's regions.
+func tableBytes(n, probe int64) int64 {
+	return max(64*n, 4*min(probe, device.SmallRange)) + 4*n + 12*n + 1<<13
+}
+
+// arrayBytes is the largest table of very dense keys.
+func arrayBytes(n, probe int64) int64 {
+	return max(16*n, 4*min(probe, device.SmallRange)) + 4*n + 8*n + 1<<13
+}
+
+// carryWidth is the widest column, in bytes, that is moved with the key. For a
+// wider one, a cache miss costs less than moving the value twice.
+const carryWidth = 16
+
+// clampRows limits an estimate to a range that cannot overflow.
+func clampRows(rows float64) int64 {
+	if !(rows > 0) {
+		return 0
+	}
+	return int64(min(rows, 1e12))
+}
+
+// rowEstimates holds the rows of each node of a plan: from the input for scans,
+// from the planner for joins.
+type rowEstimates map[joincore.Node]int64
+
+// estimateRows visits each node once. scan returns the rows of an input.
+func estimateRows(root joincore.Node, scan func(input int) int64) rowEstimates {
+	r := rowEstimates{}
+	r.add(root, scan)
+	return r
+}
+
+func (r rowEstimates) add(n joincore.Node, scan func(input int) int64) (rows int64) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		rows = scan(n.Input)
+	case *joincore.Filter:
+		rows = r.add(n.Child, scan)
+	case *joincore.Join:
+		rows = max(r.add(n.Left, scan), r.add(n.Right, scan))
+		if estimate := clampRows(n.Rows); estimate > 0 {
+			rows = estimate
+		}
+	case *joincore.Aggregate:
+		rows = r.add(n.Child, scan)
+		if estimate := clampRows(n.Rows); estimate > 0 {
+			rows = min(rows, estimate)
+		}
+		if len(n.Keys) == 0 {
+			rows = 1
+		}
+	}
+	r[n] = rows
+	return rows
+}
+
+// oriented returns what belongs to the build side of a join, and to the probe side.
+func oriented[T any](buildLeft bool, left, right T) (build, probe T) {
+	if buildLeft {
+		return left, right
+	}
+	return right, left
+}
+
+func joinSizes(n *joincore.Join, rows rowEstimates) costmodel.Join {
+	return costmodel.Join{
+		LeftRows: rows[n.Left], RightRows: rows[n.Right],
+		LeftPipelined: hasJoin(n.Left), RightPipelined: hasJoin(n.Right),
+	}
+}
+
+// sides describes the two sides of a join. needed are the columns that are
+// read above it.
+func sides(n *joincore.Join, needed columns, columnOf func(joincore.ColumnRef) joincore.Column) (left, right *side) {
+	leftKey, rightKey := device.Keys(n.Keys, columnOf)
+	above := needed.with(joincore.ExprColumns(n.Residual)...)
+	left = &side{node: n.Left, inputs: scanned(n.Left), key: leftKey, needed: above}
+	right = &side{node: n.Right, inputs: scanned(n.Right), key: rightKey, needed: above}
+	for _, s := range []*side{left, right} {
+		if !s.key.Exact { // equal hashes have to be verified
+			s.needed = s.needed.with(s.key.Columns()...)
+		}
+	}
+	return left, right
+}

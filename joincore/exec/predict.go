@@ -1,0 +1,260 @@
+package exec
+
+import (
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+)
+
+// PredictCores returns the predicted time, in ms, of a plan's joins, filters and
+// aggregates on the given number of cores, once its inputs are complete.
+func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
+	p := newPredictor(plan, inputs)
+	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
+		ms += r.Predict(costmodel.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
+	})
+	p.eachGrouping(plan.Root, func(g costmodel.Grouping) { ms += costmodel.PredictGroups(g, cores) })
+	root := costmodel.CoreJoin{Result: p.rows[plan.Root], Columns: len(plan.Output)}
+	return ms + r.Predict(root, cores).MS()
+}
+
+// deviceJobMS is the time of a device job in addition to joins and transfers of
+// columns: its start in another process, its memory, and the first and the last
+// transfer, which do not overlap with other work.
+const deviceJobMS = 5
+
+// PredictDevice returns the predicted time, in ms, of a plan on a device:
+// uploading the columns that are read, the joins, filters and aggregates, and
+// downloading the result. It assumes no overlap of transfers and other work.
+func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.DeviceRates) float64 {
+	return PredictDevices(plan, inputs, Spread{Devices: 1}, r)
+}
+
+// Spread says how several devices execute a plan together: they divide the rows of one
+// input, and each reads all others whole.
+type Spread struct {
+	Devices int
+	Divided int // the input
+	// PeerGB is the rate, in GB/s, at which a device copies from others what they have
+	// uploaded for all; 0: each device uploads all that it reads.
+	PeerGB float64
+}
+
+// deviceMS is the time that each further device of a job costs: its share of plans,
+// threads and copies, and the wait for the last one.
+const deviceMS = 0.5
+
+// groupBytes is the mean size of a value of a group.
+const groupBytes = 16
+
+// PredictDevices returns the predicted time, in ms, of a plan on several devices.
+func PredictDevices(plan *joincore.Plan, inputs []*joincore.Relation, s Spread, r *costmodel.DeviceRates) float64 {
+	n := float64(s.Devices)
+	if s.Devices > 1 {
+		inputs = slices.Clone(inputs)
+		whole := inputs[s.Divided]
+		inputs[s.Divided] = &joincore.Relation{Columns: whole.Columns, Segments: []joincore.Segment{{Rows: int(whole.Rows() / int64(s.Devices))}}}
+		plan = divided(plan, s)
+	}
+	p := newPredictor(plan, inputs)
+	in, out := 0.0, 0.0
+	read := newColumns(plan.Output).with(conditions(plan.Root)...)
+	ms := float64(deviceJobMS)
+	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
+		for _, s := range j.sides {
+			read.add(s.key.Columns()...)
+		}
+		d := costmodel.Resident{KeyBytes: p.keyBytes(j.node), Rows: j.rows, MatchRatio: 1, ResultRows: p.rows[j.node]}
+		for i, s := range j.sides {
+			d.Payload[i] = p.payload(s)
+		}
+		if plain := j.node.Kind == joincore.Inner && len(j.node.Keys) == 1 && j.node.Residual == nil; plain {
+			ms += r.Materialisation(d).MS
+		} else { // such joins use late materialisation
+			ms += r.Named(&d, joincore.PHJUM).MS
+		}
+	})
+	p.eachGrouping(plan.Root, func(g costmodel.Grouping) { ms += r.PredictGroups(g) })
+	for c := range read {
+		if c.Input >= len(inputs) {
+			continue // made on the device
+		}
+		bytes := float64(inputs[c.Input].Rows()) * p.crossing(c)
+		if s.Devices > 1 && c.Input != s.Divided && s.PeerGB > 0 {
+			ms += bytes * (n - 1) / n / s.PeerGB / perMS
+			bytes /= n
+		}
+		in += bytes
+	}
+	for _, c := range plan.Output {
+		out += float64(p.rows[plan.Root]) * p.crossing(c)
+	}
+	if s.Devices > 1 { // the groups of all devices meet on one of them
+		for _, a := range joincore.Aggregates(plan.Root) {
+			bytes := n * float64(p.rows[a]) * float64(groupBytes*(len(a.Keys)+len(a.Carry)+len(a.Functions)))
+			in, out = in+bytes, out+bytes
+		}
+	}
+	return ms + (n-1)*deviceMS + in/r.LinkInGB/perMS + out/r.LinkOutGB/perMS
+}
+
+// perMS is how many bytes 1 GB/s moves in 1 ms.
+const perMS = 1e6
+
+// divided returns the plan of one of several devices: joins of the divided input have a
+// part of their rows. Groups are made on each device and once more of all devices' groups.
+func divided(plan *joincore.Plan, s Spread) *joincore.Plan {
+	var node func(n joincore.Node) (joincore.Node, bool)
+	node = func(n joincore.Node) (joincore.Node, bool) {
+		switch n := n.(type) {
+		case *joincore.Scan:
+			return n, n.Input == s.Divided
+		case *joincore.Filter:
+			child, part := node(n.Child)
+			return &joincore.Filter{Child: child, Predicate: n.Predicate}, part
+		case *joincore.Join:
+			out := *n
+			var left, right bool
+			out.Left, left = node(n.Left)
+			out.Right, right = node(n.Right)
+			if left || right {
+				out.Rows /= float64(s.Devices)
+			}
+			return &out, left || right
+		case *joincore.Aggregate:
+			out := *n
+			var part bool
+			out.Child, part = node(n.Child)
+			return &out, part
+		}
+		return n, false
+	}
+	out := *plan
+	out.Root, _ = node(plan.Root)
+	return &out
+}
+
+// predictor walks a plan whose inputs are complete.
+type predictor struct {
+	plan   *joincore.Plan
+	rows   rowEstimates
+	schema joincore.Schema
+}
+
+func newPredictor(plan *joincore.Plan, inputs []*joincore.Relation) *predictor {
+	schema, _ := plan.Schema() // the plan is valid
+	return &predictor{plan, estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() }), schema}
+}
+
+func (p *predictor) column(c joincore.ColumnRef) joincore.Column {
+	return p.schema.Column(c)
+}
+
+// joinOf is a join with its sides and their rows: build, probe.
+type joinOf struct {
+	node  *joincore.Join
+	sides [2]*side
+	rows  [2]int64
+}
+
+func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		p.eachJoin(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...), visit)
+	case *joincore.Join:
+		left, right := sides(n, needed, p.column)
+		sizes := joinSizes(n, p.rows)
+		j := joinOf{node: n}
+		j.sides[0], j.sides[1] = oriented(sizes.BuildLeft(), left, right)
+		j.rows[0], j.rows[1] = oriented(sizes.BuildLeft(), sizes.LeftRows, sizes.RightRows)
+		visit(j)
+		for _, s := range j.sides {
+			p.eachJoin(s.node, s.needed.with(s.key.Columns()...), visit)
+		}
+	case *joincore.Aggregate:
+		p.eachJoin(n.Child, newColumns(joincore.AggregateColumns(n)), visit)
+	}
+}
+
+// eachGrouping visits filters and aggregates. A filter right below an aggregate is one
+// step with it.
+func (p *predictor) eachGrouping(n joincore.Node, visit func(costmodel.Grouping)) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		child, where := unfiltered(n)
+		visit(p.grouping(child, joincore.ExprColumns(where)))
+		p.eachGrouping(child, visit)
+	case *joincore.Join:
+		p.eachGrouping(n.Left, visit)
+		p.eachGrouping(n.Right, visit)
+	case *joincore.Aggregate:
+		child, where := unfiltered(n.Child)
+		g := p.grouping(child, append(joincore.AggregateColumns(n), joincore.ExprColumns(where)...))
+		g.Groups, g.Functions = p.rows[n], max(len(n.Functions), 1)
+		visit(g)
+		for i := range n.Functions {
+			if n.Functions[i].Distinct { // values are groups, perhaps as many as rows
+				values := g
+				values.Groups, values.Functions = g.Rows, 1
+				visit(values)
+			}
+		}
+		p.eachGrouping(child, visit)
+	}
+}
+
+// grouping describes expressions that read columns of the rows of a node.
+func (p *predictor) grouping(n joincore.Node, read []joincore.ColumnRef) costmodel.Grouping {
+	g := costmodel.Grouping{Rows: p.rows[n], Operations: len(read)}
+	for c := range newColumns(read) {
+		g.Bytes += int64(p.crossing(c))
+	}
+	return g
+}
+
+// conditions returns the columns that filters, residual conditions and
+// aggregates read.
+func conditions(n joincore.Node) []joincore.ColumnRef {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return append(conditions(n.Child), joincore.ExprColumns(n.Predicate)...)
+	case *joincore.Join:
+		return append(append(conditions(n.Left), conditions(n.Right)...), joincore.ExprColumns(n.Residual)...)
+	case *joincore.Aggregate:
+		return append(conditions(n.Child), joincore.AggregateColumns(n)...)
+	}
+	return nil
+}
+
+// keyBytes returns the width of the key that a device joins by: the column's
+// own width or that of a hash.
+func (p *predictor) keyBytes(n *joincore.Join) int {
+	if len(n.Keys) == 1 && p.column(n.Keys[0].Left).Width == 4 && p.column(n.Keys[0].Right).Width == 4 {
+		return 4
+	}
+	return 8
+}
+
+// payload returns the widths of the values that a device moves for a side:
+// narrow columns, and for each input with other columns a row id.
+func (p *predictor) payload(s *side) (widths []int) {
+	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return movable(p.column(c)) })
+	for _, c := range carried {
+		widths = append(widths, p.column(c).Width)
+	}
+	for range inputs {
+		widths = append(widths, 4)
+	}
+	return widths
+}
+
+// crossing returns how many bytes of a column's value are transferred. Values
+// of variable length are not.
+func (p *predictor) crossing(c joincore.ColumnRef) float64 {
+	if column := p.column(c); column.Kind == joincore.Fixed {
+		return float64(column.Width)
+	}
+	return 0
+}

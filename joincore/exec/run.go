@@ -1,0 +1,129 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+)
+
+// Options control an execution. The zero value leaves every choice to package
+// costmodel.
+type Options struct {
+	Rates *costmodel.Rates // rates of this machine; nil: defaults
+	// Decide overrides decisions, for tests and benchmarks. join is the join's
+	// number in post-order.
+	Decide func(join int, d costmodel.Decision) costmodel.Decision
+	Device device.Options
+}
+
+// Executor is a provider that executes plans itself, such as one that divides them among
+// several devices and executes the parts by Run.
+type Executor interface {
+	// Execute does what Run does, with a plan that is valid and that the provider's
+	// Check accepts. stats is never nil; Peak is not its own.
+	Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+		sink joincore.Sink, opt Options, stats *joincore.Stats) error
+}
+
+// Run executes plan over inputs and passes the result to sink. It allocates
+// memory whose size depends on the data from mem, and frees all of it before it
+// returns. It also returns when ctx is done. Errors wrap ErrBudget,
+// ErrRowTooWide, ErrUnsupported or ErrInvalid, or are those of ctx or sink.
+func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation,
+	mem joincore.Memory, sink joincore.Sink, opt Options, stats *joincore.Stats) (err error) {
+	defer device.Recover(&err)
+	if err := validate(plan, inputs); err != nil {
+		return err
+	}
+	if err := device.Check(p, plan); err != nil {
+		return err
+	}
+	start := time.Now()
+	counted := &meter{mem: mem}
+	if x, ok := p.(Executor); ok {
+		if stats == nil {
+			stats = &joincore.Stats{}
+		}
+		defer func() { stats.Peak = counted.peak.Load() }()
+		return x.Execute(ctx, plan, inputs, counted, sink, opt, stats)
+	}
+	opt.Device.Inputs = deviceInputs(plan)
+	dev, err := p.Open(counted, opt.Device)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	e := newExecution(ctx, plan, inputs, opt)
+	var x executor
+	var turns device.Turns
+	switch d := dev.(type) {
+	case device.Bulk:
+		x = newBulk(e, d)
+	case device.Chunked:
+		x = newChunked(e, d)
+		turns = opt.Device.Turn()
+	default:
+		return fmt.Errorf("a device of type %T: %w", dev, joincore.ErrUnsupported)
+	}
+	out := e.output(sink)
+	out.Turns = turns
+	defer func() {
+		if stats == nil {
+			return
+		}
+		stats.Provider = p.Name()
+		stats.RowsOut, stats.BytesOut = out.Rows.Load(), out.Bytes.Load()
+		stats.JoinTime = time.Since(start) - out.Waits.Each(dev.Streams())
+		stats.Peak = counted.peak.Load()
+		stats.Joins, stats.Aggregates = x.joinStats(), x.aggregateStats()
+		if d, ok := dev.(exchanging); ok {
+			stats.Sent, stats.Hops = d.Exchanged()
+		}
+		explainAlgorithms(plan.Algorithm, stats.Joins)
+		if n := len(stats.Joins); n > 0 {
+			root, gather := &stats.Joins[n-1], x.gather()
+			root.AddPhase(gather)
+			root.Time += gather.Actual
+		}
+	}()
+	if err := e.importInputs(dev); err != nil {
+		return err
+	}
+	return x.run(out)
+}
+
+// exchanging is a device that copies from others.
+type exchanging interface {
+	// Exchanged returns how many bytes the execution has copied from other devices,
+	// and how many links each of them has crossed.
+	Exchanged() (bytes int64, hops int)
+}
+
+// explainAlgorithms makes the joins that a forced algorithm did not execute,
+// and only those, have a reason.
+func explainAlgorithms(forced joincore.Algorithm, joins []joincore.JoinStats) {
+	for i := range joins {
+		switch j := &joins[i]; {
+		case forced == 0 || forced.Executed(j.Algorithm):
+			j.Reason = ""
+		case j.Reason == "":
+			j.Reason = "the provider cannot execute it"
+		}
+	}
+}
+
+// executor runs a plan on one of the two kinds of device.
+type executor interface {
+	run(out *Output) error
+	joinStats() []joincore.JoinStats // in post-order
+	aggregateStats() []joincore.AggregateStats
+	// gather returns the last phase of the topmost join: gathering its result
+	// into the sink's batches.
+	gather() joincore.Phase
+}
+
+var errPlan = fmt.Errorf("plan: %w", joincore.ErrInvalid)
