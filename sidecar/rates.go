@@ -16,8 +16,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/exec"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 	"gpujoin/sidecar/memory"
 
 	"github.com/google/renameio/v2"

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/exec"
 	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/exec"
 	"gpujoin/shm"
 )
 

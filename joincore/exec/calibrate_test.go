@@ -72,4 +72,3 @@ func TestCalibrateFillsEveryRateWithinItsMemory(t *testing.T) {
 		t.Errorf("without memory: %v", err)
 	}
 }
-

@@ -17,8 +17,8 @@ import (
 	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/topology"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/multi"
 	"gpujoin/joincore/exec"
+	"gpujoin/joincore/multi"
 
 	"golang.org/x/sys/unix"
 )

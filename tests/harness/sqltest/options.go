@@ -18,7 +18,7 @@ func Settings(more harness.Settings) harness.Settings {
 		"parallel_setup_cost":          "0",
 		"parallel_tuple_cost":          "0",
 		"min_parallel_table_scan_size": "0",
-		"gpujoin.enable_aggregates":               "off",
+		"gpujoin.enable_aggregates":    "off",
 	}
 	maps.Copy(s, more)
 	return s
