@@ -6,9 +6,9 @@ import (
 	"runtime/debug"
 	"time"
 
+	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
-	"gpujoin/sidecar/plan"
 )
 
 // maxParticipants is the maximum number of participants of a job.
@@ -30,7 +30,7 @@ func (s *session) handleOpen(body []byte) error {
 	case open.RoleShare > shm.WholeShare:
 		return violation("OPEN with an invalid share of the memory: %d", open.RoleShare)
 	}
-	decoded, err := plan.Decode(text)
+	decoded, err := planjson.Decode(text)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *session) handleOpen(body []byte) error {
 }
 
 // admit waits for memory and answers OPEN. It ends with the connection.
-func (s *session) admit(open shm.Open, decoded *plan.Job) {
+func (s *session) admit(open shm.Open, decoded *planjson.Job) {
 	var j *job
 	defer func() {
 		if p := recover(); p != nil {
@@ -73,7 +73,7 @@ func (s *session) admit(open shm.Open, decoded *plan.Job) {
 }
 
 // reserve creates a job and reserves the memory that it is expected to need.
-func (s *session) reserve(open shm.Open, decoded *plan.Job) (*job, error) {
+func (s *session) reserve(open shm.Open, decoded *planjson.Job) (*job, error) {
 	j := newJob(s, decoded, open)
 	start := time.Now()
 	if _, err := rand.Read(j.token[:]); err != nil {

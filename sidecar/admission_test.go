@@ -10,7 +10,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 // TestSixteenClients runs under a budget for about four.
@@ -27,7 +27,7 @@ func TestSixteenClients(t *testing.T) {
 	for i := range 16 {
 		wg.Go(func() {
 			for range 5 {
-				c, err := client.Dial(r.path, int32(1000+i))
+				c, err := backend.Dial(r.path, int32(1000+i))
 				if err != nil {
 					t.Error(err)
 					return
@@ -101,13 +101,13 @@ func TestHello(t *testing.T) {
 		{ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion - 1},
 		{ProtocolVersion: 1<<32 - 1, LayoutVersion: shm.LayoutVersion},
 	} {
-		c, err := client.DialRaw(r.path)
+		c, err := backend.DialRaw(r.path)
 		must(t, err)
 		_, err = c.Hello(h)
 		wantFailure(t, err, shm.FailVersion)
 		c.Close()
 	}
-	c, err := client.DialRaw(r.path)
+	c, err := backend.DialRaw(r.path)
 	must(t, err)
 	must(t, c.Raw().Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), nil))
 	_, _, _, err = c.Receive()
@@ -118,7 +118,7 @@ func TestHello(t *testing.T) {
 // TestNoHello: who never says HELLO is not listened to for ever.
 func TestNoHello(t *testing.T) {
 	r := start(t, func(o *Options) { o.HelloTimeout = 50 * time.Millisecond }, nil)
-	mute, err := client.DialRaw(r.path)
+	mute, err := backend.DialRaw(r.path)
 	must(t, err)
 	defer mute.Close()
 	_, _, _, err = mute.Receive()
@@ -146,7 +146,7 @@ func TestIdle(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Errorf("the refused connection goes on: %v", err)
 	}
-	must(t, client.Send(busy, shm.MsgWant, &shm.Want{Count: 1}))
+	must(t, backend.Send(busy, shm.MsgWant, &shm.Want{Count: 1}))
 	_, _, fds, err := busy.Receive()
 	must(t, err)
 	shm.CloseFDs(fds)
@@ -176,7 +176,7 @@ func TestAdmissionEndsWithItsConnection(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	r := start(t, nil, slowEstimate{entered: entered, leave: leave})
 	c := r.dial(0)
-	must(t, client.Send(c, shm.MsgOpen, &shm.Open{JSONLength: uint32(len(joinJob(1, 1, 1))), Participants: 1}, joinJob(1, 1, 1)...))
+	must(t, backend.Send(c, shm.MsgOpen, &shm.Open{JSONLength: uint32(len(joinJob(1, 1, 1))), Participants: 1}, joinJob(1, 1, 1)...))
 	<-entered
 	c.Close()
 	var s *session

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 // aggregateJob groups a table by its key.
@@ -58,9 +58,9 @@ func TestAggregate(t *testing.T) {
 }
 
 // groupsOf is the expected result of aggregateJob, as sorted lines.
-func groupsOf(table [][]client.Value) []string {
+func groupsOf(table [][]backend.Value) []string {
 	type group struct {
-		key                 client.Value
+		key                 backend.Value
 		count, sum, squares uint64
 		null                byte
 	}
@@ -77,11 +77,11 @@ func groupsOf(table [][]client.Value) []string {
 			g.null = 1
 		}
 	}
-	var rows [][]client.Value
+	var rows [][]backend.Value
 	for _, g := range groups {
-		rows = append(rows, []client.Value{
-			g.key, client.Int64(int64(g.count)), append(client.Int64(int64(g.sum)), make([]byte, 8)...),
-			append(client.Int64(int64(g.squares)), make([]byte, 24)...), {g.null},
+		rows = append(rows, []backend.Value{
+			g.key, backend.Int64(int64(g.count)), append(backend.Int64(int64(g.sum)), make([]byte, 8)...),
+			append(backend.Int64(int64(g.squares)), make([]byte, 24)...), {g.null},
 		})
 	}
 	return lines(rows)

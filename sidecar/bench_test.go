@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 func benchServer(b *testing.B) string {
@@ -31,7 +31,7 @@ func benchServer(b *testing.B) string {
 
 // BenchmarkRoundTrip is a request and its answer without descriptors.
 func BenchmarkRoundTrip(b *testing.B) {
-	c, err := client.Dial(benchServer(b), 0)
+	c, err := backend.Dial(benchServer(b), 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func BenchmarkExtent(b *testing.B) {
 	const extents = 16
 	for b.Loop() {
 		b.StopTimer()
-		c, err := client.Dial(path, 0)
+		c, err := backend.Dial(path, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

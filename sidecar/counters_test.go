@@ -11,7 +11,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 // totalsOf asks the daemon for its counters, as gpujoin.status() does.
@@ -44,7 +44,7 @@ func TestCounters(t *testing.T) {
 		}
 		return c.end
 	}))
-	open := func(leader int32) *client.Conn {
+	open := func(leader int32) *backend.Conn {
 		c, _ := opened(r, leader, shm.Open{})
 		return c
 	}

@@ -8,39 +8,39 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 // deafness is how a peer comes to be owed frames that it does not read.
-var deafness = map[string]func(r *rig) *client.Conn{
-	"before HELLO": func(r *rig) *client.Conn {
-		c, err := client.DialRaw(r.path)
+var deafness = map[string]func(r *rig) *backend.Conn{
+	"before HELLO": func(r *rig) *backend.Conn {
+		c, err := backend.DialRaw(r.path)
 		must(r.t, err)
 		return c
 	},
-	"after HELLO": func(r *rig) *client.Conn {
+	"after HELLO": func(r *rig) *backend.Conn {
 		return flood(r.dial(1), shm.AppendEmpty(nil, shm.MsgStatusGet))
 	},
-	"refused": func(r *rig) *client.Conn {
+	"refused": func(r *rig) *backend.Conn {
 		c := r.dial(1)
 		must(r.t, sendOpen(c, shm.Open{}, 100_000_000))
 		must(r.t, sendOpen(c, shm.Open{}, 1)) // a violation
 		return c
 	},
-	"after OPEN": func(r *rig) *client.Conn {
+	"after OPEN": func(r *rig) *backend.Conn {
 		c, _ := opened(r, 1, shm.Open{})
 		return flood(c, shm.AppendEmpty(nil, shm.MsgStatsGet))
 	},
-	"feeding": func(r *rig) *client.Conn {
+	"feeding": func(r *rig) *backend.Conn {
 		c, _ := opened(r, 1, shm.Open{})
 		return flood(c, shm.AppendFrame(nil, shm.MsgWant, 0, &shm.Want{Count: 1}))
 	},
-	"results": func(r *rig) *client.Conn {
+	"results": func(r *rig) *backend.Conn {
 		c, _ := opened(r, 1, shm.Open{})
-		must(r.t, client.Send(c, shm.MsgRun, &shm.Run{Generation: 1}))
+		must(r.t, backend.Send(c, shm.MsgRun, &shm.Run{Generation: 1}))
 		return flood(c, shm.AppendFrame(nil, shm.MsgNext, 0, &shm.Next{Count: 1 << 20}))
 	},
-	"extents of a chain": func(r *rig) *client.Conn {
+	"extents of a chain": func(r *rig) *backend.Conn {
 		c, _ := opened(r, 1, shm.Open{})
 		must(r.t, fillChain(r.t, c, chainOf(0), "long"))
 		must(r.t, c.Fed(shm.Fed{}))
@@ -48,15 +48,15 @@ var deafness = map[string]func(r *rig) *client.Conn{
 	},
 }
 
-func sendOpen(c *client.Conn, o shm.Open, rows int) error {
+func sendOpen(c *backend.Conn, o shm.Open, rows int) error {
 	job := joinJob(rows, rows, rows)
 	o.JSONLength, o.Participants = uint32(len(job)), 1
-	return client.Send(c, shm.MsgOpen, &o, job...)
+	return backend.Send(c, shm.MsgOpen, &o, job...)
 }
 
 // flood sends a frame until the daemon has taken many, or does not listen to
 // this peer any more.
-func flood(c *client.Conn, frame []byte) *client.Conn {
+func flood(c *backend.Conn, frame []byte) *backend.Conn {
 	shm.FinishFrame(frame, 0)
 	err := c.Raw().Sock().SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
 	for i := 0; i < 10_000 && err == nil; i++ {

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
-	"gpujoin/sidecar/plan"
 )
 
 // failure is an error in the form that is sent to backends.
@@ -43,8 +43,8 @@ var codes = []struct {
 	{joincore.ErrRowTooWide, shm.FailUnsupported},
 	{shm.ErrRowTooWide, shm.FailUnsupported},
 	{joincore.ErrUnsupported, shm.FailUnsupported},
-	{plan.ErrVersion, shm.FailVersion},
-	{plan.ErrMalformed, shm.FailProtocol},
+	{planjson.ErrVersion, shm.FailVersion},
+	{planjson.ErrMalformed, shm.FailProtocol},
 	{joincore.ErrInvalid, shm.FailProtocol},
 	{joincore.ErrArithmetic, shm.FailArithmetic},
 	{context.Canceled, shm.FailStopping},

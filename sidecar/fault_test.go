@@ -9,9 +9,9 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
+	"gpujoin/testsupport/backend"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,14 +55,14 @@ func emit(ctx context.Context, sink joincore.Sink, n int) error {
 
 func wantFailure(t *testing.T, err error, code shm.Failure) {
 	t.Helper()
-	var f *client.Failed
+	var f *backend.Failed
 	if !errors.As(err, &f) || f.Code != code {
 		t.Fatalf("%v, %s was expected", err, code)
 	}
 }
 
 // opened dials and opens a small job.
-func opened(r *rig, leader int32, open shm.Open) (*client.Conn, shm.Admitted) {
+func opened(r *rig, leader int32, open shm.Open) (*backend.Conn, shm.Admitted) {
 	r.t.Helper()
 	c := r.dial(leader)
 	a, err := c.Open(open, joinJob(100, 100, 100))
@@ -155,7 +155,7 @@ func TestBackendFailsLate(t *testing.T) {
 	worker := r.dial(0)
 	must(t, worker.Attach(job, 0))
 	must(t, leader.Run(1))
-	for _, c := range []*client.Conn{leader, worker} {
+	for _, c := range []*backend.Conn{leader, worker} {
 		var err error
 		for range 3 {
 			if _, _, fds, rerr := c.Receive(); rerr != nil {
@@ -188,12 +188,12 @@ func TestOpenerLeaves(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	fails := func(t *testing.T, other *client.Conn) {
+	fails := func(t *testing.T, other *backend.Conn) {
 		_, _, _, err := other.Receive()
 		wantFailure(t, err, shm.FailInternal)
 	}
-	returns := func(want int) func(*testing.T, *client.Conn) {
-		return func(t *testing.T, other *client.Conn) {
+	returns := func(want int) func(*testing.T, *backend.Conn) {
+		return func(t *testing.T, other *backend.Conn) {
 			got, err := other.Drain(resultShapes, 2)
 			must(t, err)
 			if len(got) != want {
@@ -201,38 +201,38 @@ func TestOpenerLeaves(t *testing.T) {
 			}
 		}
 	}
-	runs := func(t *testing.T, other *client.Conn) {
+	runs := func(t *testing.T, other *backend.Conn) {
 		must(t, other.Run(1))
 		<-blocked
 		returns(rows)(t, other)
 	}
-	run := func(t *testing.T, opener *client.Conn) {
+	run := func(t *testing.T, opener *backend.Conn) {
 		must(t, opener.Run(1))
 		<-blocked
 	}
 	for name, c := range map[string]struct {
 		last  executor.Last
-		reach func(t *testing.T, opener *client.Conn)
-		then  func(t *testing.T, other *client.Conn)
+		reach func(t *testing.T, opener *backend.Conn)
+		then  func(t *testing.T, other *backend.Conn)
 	}{
-		"admitted": {busy, func(*testing.T, *client.Conn) {}, runs},
-		"granted": {busy, func(t *testing.T, opener *client.Conn) {
+		"admitted": {busy, func(*testing.T, *backend.Conn) {}, runs},
+		"granted": {busy, func(t *testing.T, opener *backend.Conn) {
 			_, err := opener.Want(5)
 			must(t, err)
 		}, fails},
-		"filled": {busy, func(t *testing.T, opener *client.Conn) {
+		"filled": {busy, func(t *testing.T, opener *backend.Conn) {
 			must(t, opener.Feed(0, tableShapes, tableRows(50, 5, "l"), 10))
 		}, fails},
-		"fed": {busy, func(t *testing.T, opener *client.Conn) {
+		"fed": {busy, func(t *testing.T, opener *backend.Conn) {
 			must(t, opener.Feed(0, tableShapes, tableRows(50, 5, "l"), 10))
 			must(t, opener.Fed(shm.Fed{}))
 		}, runs},
-		"running": {silent, func(t *testing.T, opener *client.Conn) {
-			must(t, client.Send(opener, shm.MsgRun, &shm.Run{Generation: 1}))
+		"running": {silent, func(t *testing.T, opener *backend.Conn) {
+			must(t, backend.Send(opener, shm.MsgRun, &shm.Run{Generation: 1}))
 			<-blocked
-		}, func(*testing.T, *client.Conn) {}},
+		}, func(*testing.T, *backend.Conn) {}},
 		"window full": {busy, run, returns(rows)},
-		"holding results": {busy, func(t *testing.T, opener *client.Conn) {
+		"holding results": {busy, func(t *testing.T, opener *backend.Conn) {
 			run(t, opener)
 			must(t, opener.Next(2))
 			for range 2 {

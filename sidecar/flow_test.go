@@ -9,7 +9,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 // TestSlowReader stops reading while results wait; others get theirs.
@@ -80,7 +80,7 @@ func TestRewind(t *testing.T) {
 		must(t, err)
 		sameRows(t, got, want)
 	}
-	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 9}))
+	must(t, backend.Send(b, shm.MsgRun, &shm.Run{Generation: 9}))
 	for err = nil; err == nil; {
 		_, _, fds, rerr := b.Receive()
 		shm.CloseFDs(fds)
@@ -108,9 +108,9 @@ func TestRunsInARow(t *testing.T) {
 	}))
 	b, _ := opened(r, 0, shm.Open{Flags: shm.OpenRewind})
 	must(t, b.Fed(shm.Fed{}))
-	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
+	must(t, backend.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
 	<-running
-	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 2}))
+	must(t, backend.Send(b, shm.MsgRun, &shm.Run{Generation: 2}))
 	_, _, _, err := b.Receive()
 	wantFailure(t, err, shm.FailProtocol)
 }
@@ -130,8 +130,8 @@ func TestFewerBatchesThanParticipants(t *testing.T) {
 	}
 	must(t, leader.Fed(shm.Fed{}))
 	must(t, leader.Run(1))
-	var workers []*client.Conn
-	var first []*client.Extent
+	var workers []*backend.Conn
+	var first []*backend.Extent
 	for i := range int32(3) { // each asks when the one before has its answer
 		w := r.dial(0)
 		must(t, w.Attach(job, i))
@@ -189,7 +189,7 @@ func TestPartialGrant(t *testing.T) {
 }
 
 // fillChain hands over an extent of a chain, at once or not at all.
-func fillChain(t testing.TB, c *client.Conn, chain uint64, data string) error {
+func fillChain(t testing.TB, c *backend.Conn, chain uint64, data string) error {
 	t.Helper()
 	extents, err := c.Want(1)
 	must(t, err)
@@ -212,7 +212,7 @@ func TestChains(t *testing.T) {
 	}
 	must(t, worker.Fed(shm.Fed{}))
 	must(t, leader.Run(1))
-	for _, c := range []*client.Conn{leader, worker, leader} {
+	for _, c := range []*backend.Conn{leader, worker, leader} {
 		for number := range uint32(3) {
 			got, err := c.Chain(shm.ChainExtentName(0, number))
 			must(t, err)

@@ -16,9 +16,9 @@ import (
 
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
+	"gpujoin/testsupport/backend"
 
 	"go.uber.org/goleak"
 )
@@ -114,9 +114,9 @@ func (r *rig) eventually(what string, done func() (bool, string)) {
 }
 
 // dial connects as the backend with the given leader.
-func (r *rig) dial(leader int32) *client.Conn {
+func (r *rig) dial(leader int32) *backend.Conn {
 	r.t.Helper()
-	c, err := client.Dial(r.path, leader)
+	c, err := backend.Dial(r.path, leader)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -144,10 +144,10 @@ var tableShapes = []shm.ColumnShape{
 // resultShapes are those of joinJob's output.
 var resultShapes = []shm.ColumnShape{tableShapes[1], tableShapes[1], tableShapes[2]}
 
-func tableRows(n, keys int, side string) [][]client.Value {
-	rows := make([][]client.Value, n)
+func tableRows(n, keys int, side string) [][]backend.Value {
+	rows := make([][]backend.Value, n)
 	for i := range rows {
-		rows[i] = []client.Value{client.Int64(int64(i % keys)), client.Int64(int64(i)), client.Varlena(fmt.Sprint(side, i), 4)}
+		rows[i] = []backend.Value{backend.Int64(int64(i % keys)), backend.Int64(int64(i)), backend.Varlena(fmt.Sprint(side, i), 4)}
 		if i%7 == 3 {
 			rows[i][2] = nil
 		}
@@ -176,7 +176,7 @@ func joinJob(left, right, out int) []byte {
 }
 
 // joined feeds both inputs of a join job, runs it and returns its rows.
-func joined(t testing.TB, c *client.Conn, open shm.Open, job []byte, rows [][]client.Value) [][]client.Value {
+func joined(t testing.TB, c *backend.Conn, open shm.Open, job []byte, rows [][]backend.Value) [][]backend.Value {
 	t.Helper()
 	_, err := c.Open(open, job)
 	must(t, err)
@@ -190,26 +190,26 @@ func joined(t testing.TB, c *client.Conn, open shm.Open, job []byte, rows [][]cl
 }
 
 // joinOf is the expected result, as sorted lines.
-func joinOf(left, right [][]client.Value) []string {
+func joinOf(left, right [][]backend.Value) []string {
 	byKey := map[string][]int{}
 	for i, r := range right {
 		if r[0] != nil {
 			byKey[string(r[0])] = append(byKey[string(r[0])], i)
 		}
 	}
-	var rows [][]client.Value
+	var rows [][]backend.Value
 	for _, l := range left {
 		if l[0] == nil {
 			continue
 		}
 		for _, i := range byKey[string(l[0])] {
-			rows = append(rows, []client.Value{l[1], right[i][1], right[i][2]})
+			rows = append(rows, []backend.Value{l[1], right[i][1], right[i][2]})
 		}
 	}
 	return lines(rows)
 }
 
-func lines(rows [][]client.Value) []string {
+func lines(rows [][]backend.Value) []string {
 	out := make([]string, len(rows))
 	for i, r := range rows {
 		parts := make([]string, len(r))
@@ -225,7 +225,7 @@ func lines(rows [][]client.Value) []string {
 	return out
 }
 
-func sameRows(t *testing.T, got [][]client.Value, want []string) {
+func sameRows(t *testing.T, got [][]backend.Value, want []string) {
 	t.Helper()
 	have := lines(got)
 	if !slices.Equal(have, want) {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
-	"gpujoin/sidecar/plan"
 )
 
 // job is one offloaded join: the inputs that its participants have fed, and the
@@ -24,7 +24,7 @@ type job struct {
 	token    [shm.TokenSize]byte
 	open     shm.Open
 	plan     *joincore.Plan
-	inputs   []plan.Input
+	inputs   []planjson.Input
 	outputs  []shm.ColumnShape
 	account  *memory.Account
 	queued   time.Duration
@@ -55,7 +55,7 @@ type input struct {
 	complete bool // no participant feeds further rows; known only of sources of filters
 }
 
-func newJob(opener *session, decoded *plan.Job, open shm.Open) *job {
+func newJob(opener *session, decoded *planjson.Job, open shm.Open) *job {
 	j := &job{
 		srv: opener.srv, pid: opener.group()[0], cluster: opener.hello.SystemIdentifier, database: opener.hello.Database,
 		open: open, plan: decoded.Plan, inputs: decoded.Inputs,

@@ -8,7 +8,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 func TestJoin(t *testing.T) {
@@ -36,7 +36,7 @@ func TestJoin(t *testing.T) {
 		must(t, err)
 		want := joinOf(left, right)
 		sameRows(t, rows, want)
-		must(t, client.Send(b, shm.MsgReturned, &shm.Returned{Rows: uint64(len(rows)), ReturnUS: 9}))
+		must(t, backend.Send(b, shm.MsgReturned, &shm.Returned{Rows: uint64(len(rows)), ReturnUS: 9}))
 		stats, err := b.Stats()
 		must(t, err)
 		if stats.RowsIn != uint64(c.left+c.right) || stats.RowsOut != uint64(len(want)) || len(stats.JoinList) != 1 {
@@ -83,9 +83,9 @@ func TestParallel(t *testing.T) {
 	must(t, late.Attach(job, 1))
 
 	var mu sync.Mutex
-	var rows [][]client.Value
+	var rows [][]backend.Value
 	var reading sync.WaitGroup
-	for _, c := range []*client.Conn{leader, worker, late} {
+	for _, c := range []*backend.Conn{leader, worker, late} {
 		reading.Go(func() {
 			got, err := c.Drain(resultShapes, 2)
 			if err != nil {
@@ -98,7 +98,7 @@ func TestParallel(t *testing.T) {
 	}
 	reading.Wait()
 	sameRows(t, rows, joinOf(left, right))
-	for _, c := range []*client.Conn{late, worker, leader} {
+	for _, c := range []*backend.Conn{late, worker, leader} {
 		c.Close()
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"gpujoin/sidecar/machine"
+	"gpujoin/sidecar/config"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +22,7 @@ func findLimits() (limits, error) {
 		return limits{}, fmt.Errorf("RLIMIT_NOFILE: %w", err)
 	}
 	l := limits{files: int64(min(files.Cur, math.MaxInt32)), mappings: math.MaxInt64}
-	if n, err := machine.FindMappings(); err == nil {
+	if n, err := config.FindMappings(); err == nil {
 		l.mappings = n
 	}
 	return l, nil
@@ -53,7 +53,7 @@ func (l limits) check(budget, extentSize int64, connections int) (string, error)
 	}
 	if l.mappings/2 < extents {
 		return "", fmt.Errorf("%s allows %d mappings, and half of them may be extents, but the budget has %d; raise the limit or the extent size",
-			machine.MappingsFile, l.mappings, extents)
+			config.MappingsFile, l.mappings, extents)
 	}
 	return fmt.Sprintf("%d open files and %d mappings allowed, for %d extents", l.files, l.mappings, extents), nil
 }

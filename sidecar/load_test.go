@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
-	"gpujoin/sidecar/plan"
 
 	"golang.org/x/sys/unix"
 )
@@ -88,7 +88,7 @@ func TestStatusFileIsDated(t *testing.T) {
 	if age := now.Nano()/1000 - int64(s.Load.AtUS); age < 0 || age > int64(time.Minute/time.Microsecond) {
 		t.Errorf("the load is %d µs old", age)
 	}
-	if s.ProtocolVersion != shm.ProtocolVersion || s.JobVersion != plan.Version || !s.Load.Whole() {
+	if s.ProtocolVersion != shm.ProtocolVersion || s.JobVersion != planjson.Version || !s.Load.Whole() {
 		t.Errorf("%+v", s)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
-	"gpujoin/sidecar/keyfilter"
+	"gpujoin/sidecar/filter"
 	"gpujoin/sidecar/memory"
-	"gpujoin/sidecar/plan"
 )
 
 // Filters of keys: once an input has been fed completely, the job makes a filter
@@ -42,7 +42,7 @@ type filterWait struct {
 }
 
 // addFilters adds the filters of the job's document.
-func (j *job) addFilters(list []plan.Filter) {
+func (j *job) addFilters(list []planjson.Filter) {
 	for _, f := range list {
 		at := slices.IndexFunc(j.sources, func(s *keySource) bool { return s.column == f.Source })
 		if at < 0 {
@@ -143,7 +143,7 @@ func (j *job) makeFilter(r *joincore.Relation, column int) (e *memory.Extent, st
 			e = nil
 		}
 	}()
-	h, err := keyfilter.Make(e.Data, r, column, rand.Uint64(), j.ended)
+	h, err := filter.Make(e.Data, r, column, rand.Uint64(), j.ended)
 	stats.Keys = h.Keys
 	if err == nil {
 		stats.Kind, stats.Bytes = uint32(h.Kind), uint64(h.Bytes)

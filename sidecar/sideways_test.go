@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
 	"gpujoin/sidecar/memory"
+	"gpujoin/testsupport/backend"
 )
 
 // filterJob is joinJob with filters: the second input by keys of the first.
@@ -25,7 +25,7 @@ func filterJob(filters int) []byte {
 }
 
 // filtering opens a job with filters as the leader of a group of participants.
-func (r *rig) filtering(open shm.Open, filters int) (*client.Conn, shm.Admitted) {
+func (r *rig) filtering(open shm.Open, filters int) (*backend.Conn, shm.Admitted) {
 	r.t.Helper()
 	c := r.dial(1)
 	a, err := c.Open(open, filterJob(filters))
@@ -34,7 +34,7 @@ func (r *rig) filtering(open shm.Open, filters int) (*client.Conn, shm.Admitted)
 }
 
 // passing returns the rows whose keys pass the filter.
-func passing(f *shm.FilterView, rows [][]client.Value) (out [][]client.Value) {
+func passing(f *shm.FilterView, rows [][]backend.Value) (out [][]backend.Value) {
 	for _, row := range rows {
 		if row[0] != nil && f.Test(int64(binary.LittleEndian.Uint64(row[0]))) {
 			out = append(out, row)
@@ -44,12 +44,12 @@ func passing(f *shm.FilterView, rows [][]client.Value) (out [][]client.Value) {
 }
 
 // requested sends FILTER_GET without waiting for the answer.
-func requested(c *client.Conn, filter uint32) error {
-	return client.Send(c, shm.MsgFilterGet, &shm.FilterGet{Filter: filter})
+func requested(c *backend.Conn, filter uint32) error {
+	return backend.Send(c, shm.MsgFilterGet, &shm.FilterGet{Filter: filter})
 }
 
 // silent checks that the daemon sends nothing for a while.
-func silent(t *testing.T, c *client.Conn) {
+func silent(t *testing.T, c *backend.Conn) {
 	t.Helper()
 	patience := c.Timeout
 	c.Timeout = 50 * time.Millisecond
@@ -212,23 +212,23 @@ func TestFilterOfAParticipantThatLeaves(t *testing.T) {
 // TestFilterViolations: each ends the connection with a reason.
 func TestFilterViolations(t *testing.T) {
 	r := start(t, nil, nil)
-	get := func(filter, reserved uint32) func(*client.Conn) error {
-		return func(c *client.Conn) error {
-			return client.Send(c, shm.MsgFilterGet, &shm.FilterGet{Filter: filter, Reserved: reserved})
+	get := func(filter, reserved uint32) func(*backend.Conn) error {
+		return func(c *backend.Conn) error {
+			return backend.Send(c, shm.MsgFilterGet, &shm.FilterGet{Filter: filter, Reserved: reserved})
 		}
 	}
-	fed := func(input, reserved uint32) func(*client.Conn) error {
-		return func(c *client.Conn) error {
-			return client.Send(c, shm.MsgInputFed, &shm.InputFed{Input: input, Reserved: reserved})
+	fed := func(input, reserved uint32) func(*backend.Conn) error {
+		return func(c *backend.Conn) error {
+			return backend.Send(c, shm.MsgInputFed, &shm.InputFed{Input: input, Reserved: reserved})
 		}
 	}
-	allFed := func(c *client.Conn) error { return c.Fed(shm.Fed{}) }
-	filtered := func(filter, reserved uint32) func(*client.Conn) error {
-		return func(c *client.Conn) error {
-			return client.Send(c, shm.MsgFiltered, &shm.Filtered{Filter: filter, Reserved: reserved})
+	allFed := func(c *backend.Conn) error { return c.Fed(shm.Fed{}) }
+	filtered := func(filter, reserved uint32) func(*backend.Conn) error {
+		return func(c *backend.Conn) error {
+			return backend.Send(c, shm.MsgFiltered, &shm.Filtered{Filter: filter, Reserved: reserved})
 		}
 	}
-	for name, acts := range map[string][]func(*client.Conn) error{
+	for name, acts := range map[string][]func(*backend.Conn) error{
 		"an input that is no source":    {fed(1, 0)},
 		"an input that does not exist":  {fed(1<<32-1, 0)},
 		"reserved bytes of INPUT_FED":   {fed(0, 1)},
@@ -242,9 +242,9 @@ func TestFilterViolations(t *testing.T) {
 		"a filter after FED":            {fed(0, 0), allFed, get(0, 0)},
 		"the effect of no filter":       {filtered(1, 0)},
 		"reserved bytes of FILTERED":    {filtered(0, 1)},
-		"a daemon's message":            {func(c *client.Conn) error { return client.Send(c, shm.MsgFilter, &shm.Filter{}) }},
-		"a batch after INPUT_FED":       {fed(0, 0), func(c *client.Conn) error { return c.Feed(0, tableShapes, tableRows(1, 1, "x"), 0) }},
-		"RUN of one that still filters": {fed(0, 0), func(c *client.Conn) error { return client.Send(c, shm.MsgRun, &shm.Run{Generation: 1}) }},
+		"a daemon's message":            {func(c *backend.Conn) error { return backend.Send(c, shm.MsgFilter, &shm.Filter{}) }},
+		"a batch after INPUT_FED":       {fed(0, 0), func(c *backend.Conn) error { return c.Feed(0, tableShapes, tableRows(1, 1, "x"), 0) }},
+		"RUN of one that still filters": {fed(0, 0), func(c *backend.Conn) error { return backend.Send(c, shm.MsgRun, &shm.Run{Generation: 1}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := r.filtering(shm.Open{}, 1)

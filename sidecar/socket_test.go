@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 
 	"golang.org/x/sys/unix"
 )
@@ -104,7 +104,7 @@ func TestSocketTaken(t *testing.T) {
 		}
 		return err == nil, fmt.Sprint(err)
 	})
-	for _, c := range []*client.Conn{kept, r.dial(2)} {
+	for _, c := range []*backend.Conn{kept, r.dial(2)} {
 		if _, err := c.Status(); err != nil {
 			t.Error(err)
 		}

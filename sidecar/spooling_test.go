@@ -14,7 +14,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 // spoolSoon lets unread results move to disk as soon as jobs wait for memory, of which
@@ -47,7 +47,7 @@ func numbered(n int, hold int64) testBackend {
 }
 
 // wantNumbers checks that rows are those of numbered(n), each once.
-func wantNumbers(t *testing.T, rows [][]client.Value, n int) {
+func wantNumbers(t *testing.T, rows [][]backend.Value, n int) {
 	t.Helper()
 	var got []int
 	for _, r := range rows {
@@ -81,7 +81,7 @@ func jobOf(s statusJSON, pid int32) (found jobJSON) {
 }
 
 // ran opens a job for a numbered backend and returns when it has rows.
-func ran(r *rig, leader int32, open shm.Open) (*client.Conn, shm.Admitted) {
+func ran(r *rig, leader int32, open shm.Open) (*backend.Conn, shm.Admitted) {
 	c, a := opened(r, leader, open)
 	must(r.t, c.Fed(shm.Fed{}))
 	must(r.t, c.Run(1))
@@ -143,7 +143,7 @@ func TestUnreadResultsMoveToDisk(t *testing.T) {
 					t.Errorf("%+v", s)
 				}
 			}
-			got, err := client.Rows(first.Data, resultShapes)
+			got, err := backend.Rows(first.Data, resultShapes)
 			must(t, err)
 			must(t, idle.Release(first))
 			rest, err := idle.Drain(resultShapes, 1)
@@ -241,7 +241,7 @@ func TestSpooledResultOfParticipants(t *testing.T) {
 		leader, job := ran(r, 1, shm.Open{Participants: 3})
 		worker := r.dial(1)
 		must(t, worker.Attach(job, 0))
-		var held []*client.Extent
+		var held []*backend.Extent
 		if first > 0 {
 			must(t, leader.Next(first))
 			for range first {
@@ -261,7 +261,7 @@ func TestSpooledResultOfParticipants(t *testing.T) {
 		got, err := worker.Drain(resultShapes, 2)
 		must(t, err)
 		for _, e := range held {
-			rows, err := client.Rows(e.Data, resultShapes)
+			rows, err := backend.Rows(e.Data, resultShapes)
 			must(t, err)
 			got = append(got, rows...)
 			must(t, leader.Release(e))

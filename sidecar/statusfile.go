@@ -5,8 +5,8 @@ import (
 	"os"
 	"sync"
 
+	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
-	"gpujoin/sidecar/plan"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +24,7 @@ type statusFile struct {
 func (o *Options) status() shm.Status {
 	rates := o.Rates.Now()
 	s := shm.Status{
-		Magic: shm.StatusMagic, Version: shm.LayoutVersion, ProtocolVersion: shm.ProtocolVersion, JobVersion: plan.Version, PID: int32(os.Getpid()),
+		Magic: shm.StatusMagic, Version: shm.LayoutVersion, ProtocolVersion: shm.ProtocolVersion, JobVersion: planjson.Version, PID: int32(os.Getpid()),
 		Cores: uint32(o.Cores), Processors: uint32(o.Processors), ExtentSize: uint64(o.ExtentSize), Budget: uint64(o.Budget),
 		BuildNS: rates.BuildNS, ProbeNS: rates.ProbeNS, ColumnNS: rates.ColumnNS,
 		GroupNS: rates.GroupNS, FunctionNS: rates.FunctionNS, OperationNS: rates.OperationNS, ConditionNS: rates.ConditionNS,

@@ -9,7 +9,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 // TestStop stops while jobs run: they may finish, new ones may not start.
@@ -24,7 +24,7 @@ func TestStop(t *testing.T) {
 	r := &rig{t, srv, o.Socket}
 	b, _ := opened(r, 1, shm.Open{})
 	idle := r.dial(2)
-	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
+	must(t, backend.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
 	stopped := make(chan error)
 	go func() { stopped <- srv.Stop(context.Background()) }()
 	r.eventually("the daemon refuses", func() (bool, string) {
@@ -46,7 +46,7 @@ func TestStop(t *testing.T) {
 	must(t, <-stopped)
 }
 
-func receiveRunning(c *client.Conn) (shm.Frame, []byte, error) {
+func receiveRunning(c *backend.Conn) (shm.Frame, []byte, error) {
 	f, body, fds, err := c.Receive()
 	shm.CloseFDs(fds)
 	if err == nil && f.Type != shm.MsgRunning {
@@ -66,7 +66,7 @@ func TestStopNow(t *testing.T) {
 	must(t, err)
 	r := &rig{t, srv, o.Socket}
 	b, _ := opened(r, 1, shm.Open{})
-	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
+	must(t, backend.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	must(t, srv.Stop(ctx))
@@ -91,7 +91,7 @@ func TestStopWithoutEnd(t *testing.T) {
 	must(t, err)
 	r := &rig{t, srv, o.Socket}
 	b, _ := opened(r, 1, shm.Open{})
-	must(t, client.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
+	must(t, backend.Send(b, shm.MsgRun, &shm.Run{Generation: 1}))
 	<-begun
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
+	"gpujoin/testsupport/backend"
 )
 
 // TestViolations does one forbidden thing at a time. Each ends that
@@ -17,110 +17,110 @@ import (
 func TestViolations(t *testing.T) {
 	r := start(t, nil, nil)
 	rows := tableRows(50, 5, "x")
-	feed := func(t *testing.T, c *client.Conn) *client.Extent {
+	feed := func(t *testing.T, c *backend.Conn) *backend.Extent {
 		e, err := c.Want(1)
 		must(t, err)
 		return e[0]
 	}
-	filled := func(c *client.Conn, e *client.Extent, input, rows int) error { return c.Filled(e, input, rows) }
-	for name, act := range map[string]func(t *testing.T, c *client.Conn) error{
-		"hello again":      func(_ *testing.T, c *client.Conn) error { return client.Send(c, shm.MsgHello, &shm.Hello{}) },
-		"open again":       func(_ *testing.T, c *client.Conn) error { return client.Send(c, shm.MsgOpen, &shm.Open{}) },
-		"attach as leader": func(_ *testing.T, c *client.Conn) error { return client.Send(c, shm.MsgAttach, &shm.Attach{}) },
-		"status in a job":  func(_ *testing.T, c *client.Conn) error { return c.SendEmpty(shm.MsgStatusGet) },
-		"next before run":  func(_ *testing.T, c *client.Conn) error { return c.Next(1) },
-		"daemon's message": func(_ *testing.T, c *client.Conn) error { return c.SendEmpty(shm.MsgEnd) },
-		"want none":        func(_ *testing.T, c *client.Conn) error { return client.Send(c, shm.MsgWant, &shm.Want{}) },
-		"want 17":          func(_ *testing.T, c *client.Conn) error { return client.Send(c, shm.MsgWant, &shm.Want{Count: 17}) },
-		"want 2^32 - 1": func(_ *testing.T, c *client.Conn) error {
-			return client.Send(c, shm.MsgWant, &shm.Want{Count: 1<<32 - 1})
+	filled := func(c *backend.Conn, e *backend.Extent, input, rows int) error { return c.Filled(e, input, rows) }
+	for name, act := range map[string]func(t *testing.T, c *backend.Conn) error{
+		"hello again":      func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgHello, &shm.Hello{}) },
+		"open again":       func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgOpen, &shm.Open{}) },
+		"attach as leader": func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgAttach, &shm.Attach{}) },
+		"status in a job":  func(_ *testing.T, c *backend.Conn) error { return c.SendEmpty(shm.MsgStatusGet) },
+		"next before run":  func(_ *testing.T, c *backend.Conn) error { return c.Next(1) },
+		"daemon's message": func(_ *testing.T, c *backend.Conn) error { return c.SendEmpty(shm.MsgEnd) },
+		"want none":        func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgWant, &shm.Want{}) },
+		"want 17":          func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgWant, &shm.Want{Count: 17}) },
+		"want 2^32 - 1": func(_ *testing.T, c *backend.Conn) error {
+			return backend.Send(c, shm.MsgWant, &shm.Want{Count: 1<<32 - 1})
 		},
-		"want after fed": func(t *testing.T, c *client.Conn) error {
+		"want after fed": func(t *testing.T, c *backend.Conn) error {
 			must(t, c.Fed(shm.Fed{}))
-			return client.Send(c, shm.MsgWant, &shm.Want{Count: 1})
+			return backend.Send(c, shm.MsgWant, &shm.Want{Count: 1})
 		},
-		"fed twice": func(t *testing.T, c *client.Conn) error {
+		"fed twice": func(t *testing.T, c *backend.Conn) error {
 			must(t, c.Fed(shm.Fed{}))
-			return client.Send(c, shm.MsgFed, &shm.Fed{})
+			return backend.Send(c, shm.MsgFed, &shm.Fed{})
 		},
-		"run while feeding": func(t *testing.T, c *client.Conn) error {
+		"run while feeding": func(t *testing.T, c *backend.Conn) error {
 			feed(t, c)
-			return client.Send(c, shm.MsgRun, &shm.Run{Generation: 1})
+			return backend.Send(c, shm.MsgRun, &shm.Run{Generation: 1})
 		},
-		"run of generation 0": func(_ *testing.T, c *client.Conn) error { return client.Send(c, shm.MsgRun, &shm.Run{}) },
-		"run of generation 2": func(_ *testing.T, c *client.Conn) error { return client.Send(c, shm.MsgRun, &shm.Run{Generation: 2}) },
-		"fill what was not granted": func(_ *testing.T, c *client.Conn) error {
-			return client.Send(c, shm.MsgFilled, &shm.Filled{Extent: 1, Rows: 1})
+		"run of generation 0": func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgRun, &shm.Run{}) },
+		"run of generation 2": func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgRun, &shm.Run{Generation: 2}) },
+		"fill what was not granted": func(_ *testing.T, c *backend.Conn) error {
+			return backend.Send(c, shm.MsgFilled, &shm.Filled{Extent: 1, Rows: 1})
 		},
-		"fill twice": func(t *testing.T, c *client.Conn) error {
+		"fill twice": func(t *testing.T, c *backend.Conn) error {
 			e := feed(t, c)
-			n, err := client.Fill(e.Data, tableShapes, rows, 0)
+			n, err := backend.Fill(e.Data, tableShapes, rows, 0)
 			must(t, err)
 			must(t, filled(c, e, 0, n))
-			return client.Send(c, shm.MsgFilled, &shm.Filled{Extent: e.ID, Rows: uint32(n)})
+			return backend.Send(c, shm.MsgFilled, &shm.Filled{Extent: e.ID, Rows: uint32(n)})
 		},
-		"fill nothing": func(t *testing.T, c *client.Conn) error {
+		"fill nothing": func(t *testing.T, c *backend.Conn) error {
 			e := feed(t, c)
 			clear(e.Data[:4096])
 			return filled(c, e, 0, 1)
 		},
-		"fill for no input": func(t *testing.T, c *client.Conn) error { return filled(c, feed(t, c), 2, 1) },
-		"fill with other rows": func(t *testing.T, c *client.Conn) error {
+		"fill for no input": func(t *testing.T, c *backend.Conn) error { return filled(c, feed(t, c), 2, 1) },
+		"fill with other rows": func(t *testing.T, c *backend.Conn) error {
 			e := feed(t, c)
-			n, err := client.Fill(e.Data, tableShapes, rows, 0)
+			n, err := backend.Fill(e.Data, tableShapes, rows, 0)
 			must(t, err)
 			return filled(c, e, 0, n+1)
 		},
-		"fill with other columns": func(t *testing.T, c *client.Conn) error {
+		"fill with other columns": func(t *testing.T, c *backend.Conn) error {
 			e := feed(t, c)
 			other := slices.Clone(tableShapes)
 			other[1], other[2] = other[2], other[1]
-			swapped := [][]client.Value{{client.Int64(1), client.Varlena("x", 4), client.Int64(2)}}
-			n, err := client.Fill(e.Data, other, swapped, 0)
+			swapped := [][]backend.Value{{backend.Int64(1), backend.Varlena("x", 4), backend.Int64(2)}}
+			n, err := backend.Fill(e.Data, other, swapped, 0)
 			must(t, err)
 			return filled(c, e, 0, n)
 		},
-		"extent of a chain that is a batch": func(t *testing.T, c *client.Conn) error {
+		"extent of a chain that is a batch": func(t *testing.T, c *backend.Conn) error {
 			e := feed(t, c)
-			_, err := client.Fill(e.Data, tableShapes, rows, 0)
+			_, err := backend.Fill(e.Data, tableShapes, rows, 0)
 			must(t, err)
 			return c.ChainFilled(e, 1, 10)
 		},
-		"another extent of a chain than announced": func(t *testing.T, c *client.Conn) error {
+		"another extent of a chain than announced": func(t *testing.T, c *backend.Conn) error {
 			return chained(t, c, shm.ChainFilled{Chain: 1, Bytes: 10}, shm.ChainHeader{Chain: 2, Bytes: 10})
 		},
-		"fewer bytes of a chain than announced": func(t *testing.T, c *client.Conn) error {
+		"fewer bytes of a chain than announced": func(t *testing.T, c *backend.Conn) error {
 			return chained(t, c, shm.ChainFilled{Chain: 1, Bytes: 11}, shm.ChainHeader{Chain: 1, Bytes: 10})
 		},
-		"more bytes of a chain than an extent has": func(t *testing.T, c *client.Conn) error {
+		"more bytes of a chain than an extent has": func(t *testing.T, c *backend.Conn) error {
 			return chained(t, c, shm.ChainFilled{Chain: 1, Bytes: 1 << 20}, shm.ChainHeader{Chain: 1, Bytes: 1 << 20})
 		},
-		"no bytes of a chain": func(t *testing.T, c *client.Conn) error {
+		"no bytes of a chain": func(t *testing.T, c *backend.Conn) error {
 			return chained(t, c, shm.ChainFilled{Chain: 1}, shm.ChainHeader{Chain: 1})
 		},
-		"chain of another participant": func(t *testing.T, c *client.Conn) error {
+		"chain of another participant": func(t *testing.T, c *backend.Conn) error {
 			return fillChain(t, c, shm.ChainExtentName(7, 0), "x")
 		},
-		"extent of a chain twice": func(t *testing.T, c *client.Conn) error {
+		"extent of a chain twice": func(t *testing.T, c *backend.Conn) error {
 			must(t, fillChain(t, c, chainOf(0), "x"))
 			return fillChain(t, c, chainOf(0), "x")
 		},
-		"release twice": func(t *testing.T, c *client.Conn) error {
+		"release twice": func(t *testing.T, c *backend.Conn) error {
 			e := feed(t, c)
 			must(t, c.Release(e))
-			return client.Send(c, shm.MsgRelease, &shm.Release{Extent: e.ID})
+			return backend.Send(c, shm.MsgRelease, &shm.Release{Extent: e.ID})
 		},
-		"release of another's": func(_ *testing.T, c *client.Conn) error {
-			return client.Send(c, shm.MsgRelease, &shm.Release{Extent: 1})
+		"release of another's": func(_ *testing.T, c *backend.Conn) error {
+			return backend.Send(c, shm.MsgRelease, &shm.Release{Extent: 1})
 		},
-		"extent of a chain that is not there": func(_ *testing.T, c *client.Conn) error {
-			return client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: 3})
+		"extent of a chain that is not there": func(_ *testing.T, c *backend.Conn) error {
+			return backend.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: 3})
 		},
-		"extent behind a chain's end": func(t *testing.T, c *client.Conn) error {
+		"extent behind a chain's end": func(t *testing.T, c *backend.Conn) error {
 			must(t, fillChain(t, c, chainOf(0), "x"))
-			return client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chainOf(1)})
+			return backend.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chainOf(1)})
 		},
-		"garbage": func(_ *testing.T, c *client.Conn) error { return c.Raw().Write(make([]byte, 100), nil) },
+		"garbage": func(_ *testing.T, c *backend.Conn) error { return c.Raw().Write(make([]byte, 100), nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			neighbour, job := opened(r, 1, shm.Open{Participants: 2})
@@ -136,7 +136,7 @@ func TestViolations(t *testing.T) {
 			if after := r.srv.counters.violations.Load(); after != before+1 {
 				t.Errorf("%d violations were counted", after-before)
 			}
-			n, err := client.Fill(held[0].Data, tableShapes, rows, 0)
+			n, err := backend.Fill(held[0].Data, tableShapes, rows, 0)
 			must(t, err)
 			must(t, neighbour.Filled(held[0], 0, n))
 			worker := r.dial(1)
@@ -159,7 +159,7 @@ func chainOf(number uint32) uint64 { return shm.ChainExtentName(-1, number) }
 
 // chained hands over an extent of a chain, announced as one thing and holding
 // another. Both name extents of the leader's chain by their numbers.
-func chained(t *testing.T, c *client.Conn, announced shm.ChainFilled, held shm.ChainHeader) error {
+func chained(t *testing.T, c *backend.Conn, announced shm.ChainFilled, held shm.ChainHeader) error {
 	t.Helper()
 	e, err := c.Want(1)
 	must(t, err)
@@ -169,13 +169,13 @@ func chained(t *testing.T, c *client.Conn, announced shm.ChainFilled, held shm.C
 }
 
 // waitIdleBut closes c and waits until nothing is in use.
-func (r *rig) waitIdleBut(c *client.Conn) {
+func (r *rig) waitIdleBut(c *backend.Conn) {
 	c.Close()
 	r.waitIdle()
 }
 
 // drainUntilError receives until something is wrong.
-func drainUntilError(c *client.Conn) error {
+func drainUntilError(c *backend.Conn) error {
 	for {
 		_, _, fds, err := c.Receive()
 		shm.CloseFDs(fds)
@@ -231,7 +231,7 @@ func FuzzSession(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := &rig{t, srv, o.Socket}
-		c, err := client.Dial(o.Socket, 0)
+		c, err := backend.Dial(o.Socket, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

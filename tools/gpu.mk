@@ -7,7 +7,7 @@ CUDA_OUT := build/cuda/out
 WITH_CUDA := tools/with-cuda.sh
 
 # Packages and test programs whose tests need a device. worker.test contains the
-# tests of sidecar/executor/worker.
+# tests of sidecar/worker.
 GPU_PACKAGES := . outofcore driver transfer rowid columnar/phj columnar/smj columnar/npj selector calibrate topology fabric mgj
 GPU_TESTS := cuda outofcore driver transfer rowid phj smj npj selector calibrate topology fabric worker
 GPU_PROGRAMS := check bench-gpu bytes-gpu bench-multi gpujoin-cuda
@@ -29,7 +29,7 @@ cuda: build ## build the CUDA provider: kernels, gpujoin-cuda, tests, benchmarks
 	@mkdir -p $(CUDA_OUT)/bin $(CUDA_OUT)/test
 	@$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
 	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w -X gpujoin/joincore/cuda.commit=$(COMMIT)" -o $(CUDA_OUT)/test/ $(GPU_PACKAGES:%=./joincore/cuda/%)
-	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/executor/worker
+	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/worker
 	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X main.commit=$(COMMIT)" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
 	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X main.commit=$(COMMIT)" -o ../$(CUDA_OUT)/bin/bench-multi ./cmd/benchmulti
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check

@@ -11,7 +11,7 @@ import (
 	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/topology"
-	"gpujoin/sidecar/executor/worker/server"
+	"gpujoin/sidecar/worker/child"
 )
 
 // links is what is known of how devices are connected.
@@ -46,7 +46,7 @@ func connections(s settings, infos []driver.Info, log *slog.Logger) links {
 
 // describe lists the links of the devices that have been opened, and sets the rate of
 // copies between them.
-func (l links) describe(m *server.Machine, providers []*cuda.Provider) {
+func (l links) describe(m *child.Machine, providers []*cuda.Provider) {
 	if l.facts == nil {
 		if l.note != "" {
 			m.Devices[0].Note = "links between devices are unknown: " + l.note
@@ -55,7 +55,7 @@ func (l links) describe(m *server.Machine, providers []*cuda.Provider) {
 	}
 	number := func(device int) (int, bool) {
 		if device == topology.Host {
-			return server.Host, true
+			return child.Host, true
 		}
 		i := slices.IndexFunc(providers, func(p *cuda.Provider) bool { return p.Info().UUID == l.facts.Devices[device].UUID })
 		return i, i >= 0
@@ -67,8 +67,8 @@ func (l links) describe(m *server.Machine, providers []*cuda.Provider) {
 		if !ok || !also {
 			continue
 		}
-		m.Links = append(m.Links, server.Link{From: from, To: to, Kind: c.Kind, GBps: c.GBps, Latency: c.Latency, Note: c.Note})
-		if from != server.Host && to != server.Host {
+		m.Links = append(m.Links, child.Link{From: from, To: to, Kind: c.Kind, GBps: c.GBps, Latency: c.Latency, Note: c.Note})
+		if from != child.Host && to != child.Host {
 			all = all && c.Direct && slices.Contains(providers[from].Peers(), providers[to].Info().Ordinal)
 			if slowest == 0 || c.GBps < slowest {
 				slowest = c.GBps
@@ -82,7 +82,7 @@ func (l links) describe(m *server.Machine, providers []*cuda.Provider) {
 }
 
 // choose has jobs run on devices that are well connected.
-func (l links) choose(m *server.Machine, providers []*cuda.Provider) {
+func (l links) choose(m *child.Machine, providers []*cuda.Provider) {
 	mesh, err := l.facts.Mesh()
 	if err != nil {
 		return // the devices are taken in their order

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"os"
 
-	"gpujoin/sidecar/executor/worker/server"
+	"gpujoin/sidecar/worker/child"
 )
 
 func main() {
@@ -25,5 +25,5 @@ func main() {
 	each := flag.Int("each", 1, "how often to open each device, for tests of several devices on a machine that has one")
 	flag.Parse()
 	s := settings{memory: *memory, slabs: *slabs, rates: *rates, devices: *devices, mesh: *mesh, always: *always, each: *each}
-	os.Exit(server.Main(func(log *slog.Logger) (*server.Machine, error) { return open(s, log) }))
+	os.Exit(child.Main(func(log *slog.Logger) (*child.Machine, error) { return open(s, log) }))
 }

@@ -11,7 +11,7 @@ import (
 	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/sidecar/config"
-	"gpujoin/sidecar/executor/worker/server"
+	"gpujoin/sidecar/worker/child"
 )
 
 // settings are the worker's flags.
@@ -27,7 +27,7 @@ type settings struct {
 
 // open opens all devices that are visible to this process and for which the kernels
 // are written. Those that do not open are left out; it returns an error if none is left.
-func open(s settings, log *slog.Logger) (*server.Machine, error) {
+func open(s settings, log *slog.Logger) (*child.Machine, error) {
 	infos, err := cuda.Devices()
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func open(s settings, log *slog.Logger) (*server.Machine, error) {
 		return nil, errors.New("the driver reports no device")
 	}
 	links := connections(s, infos, log) // measures idle devices, so before they are opened
-	m := &server.Machine{Jobs: server.JobDevices{Most: s.devices, Always: s.always}}
+	m := &child.Machine{Jobs: child.JobDevices{Most: s.devices, Always: s.always}}
 	var failed error
 	var providers []*cuda.Provider
 	infos = slices.Repeat(infos, max(s.each, 1))
@@ -46,7 +46,7 @@ func open(s settings, log *slog.Logger) (*server.Machine, error) {
 			err = fmt.Errorf("device %d, %s: %w", info.Ordinal, info.Name, err)
 			log.Warn("device is not used", "error", err)
 			failed = errors.Join(failed, err)
-			m.Unused = append(m.Unused, server.Unused{Name: info.Name, Memory: info.Memory, Reason: err.Error()})
+			m.Unused = append(m.Unused, child.Unused{Name: info.Name, Memory: info.Memory, Reason: err.Error()})
 			continue
 		}
 		useRates(p, s.rates, log)
@@ -61,10 +61,10 @@ func open(s settings, log *slog.Logger) (*server.Machine, error) {
 	return m, nil
 }
 
-func openDevice(s settings, info driver.Info, log *slog.Logger, peers []int) (server.Device, *cuda.Provider, error) {
+func openDevice(s settings, info driver.Info, log *slog.Logger, peers []int) (child.Device, *cuda.Provider, error) {
 	budget, err := config.ParseSize(s.memory, info.Memory)
 	if err != nil {
-		return server.Device{}, nil, err
+		return child.Device{}, nil, err
 	}
 	if s.devices == 1 {
 		peers = nil
@@ -76,11 +76,11 @@ func openDevice(s settings, info driver.Info, log *slog.Logger, peers []int) (se
 		},
 	})
 	if err != nil {
-		return server.Device{}, nil, err
+		return child.Device{}, nil, err
 	}
 	// The first job gets most of the memory. Others must not have to wait for its
 	// end: it may belong to a cursor that stays open.
-	return server.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3}, p, nil
+	return child.Device{Provider: p, Name: info.Name, Memory: info.Memory, Budget: budget, Jobs: 3}, p, nil
 }
 
 func ordinals(infos []driver.Info) (list []int) {

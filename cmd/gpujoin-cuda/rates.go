@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda"
-	"gpujoin/sidecar/devicerates"
 )
 
 // useRates sets the rates by which joins on a device are chosen: those in the file at
@@ -20,7 +20,7 @@ func useRates(p *cuda.Provider, path string, log *slog.Logger) {
 		log.Info("using default rates: the device is not to be measured")
 		return
 	}
-	saved, ok, err := devicerates.Find(path, p.RatesKey())
+	saved, ok, err := costmodel.FindRates(path, p.RatesKey())
 	if err != nil {
 		log.Warn("could not read saved rates of devices", "error", err)
 	}
@@ -37,8 +37,8 @@ func useRates(p *cuda.Provider, path string, log *slog.Logger) {
 	}
 	p.UseRates(rates)
 	log.Info("rates of the device", "from", "joins", "took", time.Since(start))
-	entry := devicerates.Entry{Key: p.RatesKey(), Device: p.Info().Name, At: start.UTC(), Rates: rates}
-	if err := devicerates.Save(path, entry); err != nil { // the next start measures again
+	entry := costmodel.SavedRates{Key: p.RatesKey(), Device: p.Info().Name, At: start.UTC(), Rates: rates}
+	if err := costmodel.SaveRates(path, entry); err != nil { // the next start measures again
 		log.Warn("could not save the rates of the device", "error", err)
 	}
 }

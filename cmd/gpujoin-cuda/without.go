@@ -10,7 +10,7 @@ import (
 	"log/slog"
 	"os"
 
-	"gpujoin/sidecar/executor/worker/server"
+	"gpujoin/sidecar/worker/child"
 )
 
 var errWithout = errors.New("this gpujoin-cuda was built without CUDA; build it with make cuda")
@@ -20,5 +20,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, errWithout)
 		os.Exit(1)
 	}
-	os.Exit(server.Main(func(*slog.Logger) (*server.Machine, error) { return nil, errWithout }))
+	os.Exit(child.Main(func(*slog.Logger) (*child.Machine, error) { return nil, errWithout }))
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"gpujoin/sidecar/config"
-	"gpujoin/sidecar/executor/worker"
+	"gpujoin/sidecar/worker"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"os"
 	"text/tabwriter"
 	"time"
 
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
-	"gpujoin/sidecar/client"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
@@ -176,20 +177,59 @@ type statusJSON struct {
 	Devices []executor.Device `json:"devices"`
 }
 
+// statusTimeout bounds the wait for each of the daemon's answers.
+const statusTimeout = 5 * time.Second
+
 // daemonStatus requests the status of the running daemon.
 func daemonStatus(cfg *config.Config) (*statusJSON, error) {
-	conn, err := client.Dial(cfg.Socket, 0)
+	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: cfg.Socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("no daemon serves the socket: %w", err)
 	}
+	defer sock.Close()
+	conn, err := shm.NewConn(sock, false)
+	if err != nil {
+		return nil, err
+	}
 	defer conn.Close()
-	conn.Timeout = 5 * time.Second
-	text, err := conn.Status()
+	hello := shm.Hello{
+		ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion, LeaderPID: int32(os.Getpid()),
+	}
+	frame := shm.AppendFrame(nil, shm.MsgHello, 0, &hello)
+	shm.FinishFrame(frame, 0)
+	if _, err := ask(conn, frame, shm.MsgWelcome); err != nil {
+		return nil, err
+	}
+	text, err := ask(conn, shm.AppendEmpty(nil, shm.MsgStatusGet), shm.MsgStatus)
 	if err != nil {
 		return nil, err
 	}
 	status := &statusJSON{}
 	return status, json.Unmarshal(text, status)
+}
+
+// ask sends a frame and returns the body of the answer, which must be of type want.
+func ask(conn *shm.Conn, frame []byte, want shm.Message) ([]byte, error) {
+	if err := conn.Sock().SetDeadline(time.Now().Add(statusTimeout)); err != nil {
+		return nil, err
+	}
+	if err := conn.Write(frame, nil); err != nil {
+		return nil, err
+	}
+	f, body, _, err := conn.Read()
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Type == shm.MsgFailed:
+		code, text, err := shm.DecodeFailed(body)
+		if err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("the daemon failed: %s: %s", code, text)
+	case f.Type != want:
+		return nil, fmt.Errorf("%s where %s was expected", f.Type, want)
+	}
+	return body, nil
 }
 
 func checkDaemon(cfg *config.Config) (string, error) {

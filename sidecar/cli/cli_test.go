@@ -18,9 +18,8 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
-	"gpujoin/sidecar/client"
 	"gpujoin/sidecar/config"
-	"gpujoin/sidecar/machine"
+	"gpujoin/testsupport/backend"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -109,10 +108,10 @@ func TestServe(t *testing.T) {
 		code, out = gpujoind("serve", "--socket", socket, "--memory-budget", "64MB", "--extent-size", "1MB",
 			"--memory-warm", "2MB", "--calibrate", "false", "--log-format", "json", "--trace", trace)
 	}()
-	var c *client.Conn
+	var c *backend.Conn
 	var err error
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if c, err = client.Dial(socket, 0); err == nil {
+		if c, err = backend.Dial(socket, 0); err == nil {
 			break
 		}
 	}
@@ -130,7 +129,7 @@ func TestServe(t *testing.T) {
 	if code, out := gpujoind("dump", socket+".status"); code != ExitOK || !strings.Contains(out, "budget=67108864") {
 		t.Errorf("dump: %d: %s", code, out)
 	}
-	if err := client.Send(c, shm.MsgWant, &shm.Want{Count: 1}); err != nil {
+	if err := backend.Send(c, shm.MsgWant, &shm.Want{Count: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, _, err := c.Receive(); err == nil {
@@ -146,7 +145,7 @@ func TestServe(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = client.Dial(socket, 0); err != nil {
+	if c, err = backend.Dial(socket, 0); err != nil {
 		t.Fatal("after SIGHUP: ", err)
 	}
 	if _, err := c.Status(); err != nil {
@@ -237,7 +236,7 @@ func TestCalibrate(t *testing.T) {
 // TestMeasureApart: the measurement of a starting daemon keeps good rates, and
 // replaces those of another machine.
 func TestMeasureApart(t *testing.T) {
-	cfg := &config.Config{Socket: filepath.Join(t.TempDir(), "s"), Cores: 2, MemoryBudget: 64 << 20, Memory: machine.Memory{Total: 1 << 30}}
+	cfg := &config.Config{Socket: filepath.Join(t.TempDir(), "s"), Cores: 2, MemoryBudget: 64 << 20, Memory: config.Memory{Total: 1 << 30}}
 	known := calibration(cfg, cpu.New(), slog.New(slog.DiscardHandler))
 	if _, source := known.Known(time.Now()); source != sidecar.RatesDefault {
 		t.Errorf("%s rates without a file", source)
@@ -273,8 +272,8 @@ func TestDumpExtent(t *testing.T) {
 		t.Fatal(err)
 	}
 	shapes := []shm.ColumnShape{{Encoding: shm.EncFixed, Width: 8, Align: 8}, {Encoding: shm.EncVarlena, Align: 4}}
-	rows := [][]client.Value{{client.Int64(-7), client.Varlena("seven", 4)}, {nil, nil}}
-	if _, err := client.Fill(b, shapes, rows, 0); err != nil {
+	rows := [][]backend.Value{{backend.Int64(-7), backend.Varlena("seven", 4)}, {nil, nil}}
+	if _, err := backend.Fill(b, shapes, rows, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := shm.Unmap(b); err != nil {

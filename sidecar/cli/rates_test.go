@@ -11,7 +11,6 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
-	"gpujoin/sidecar/devicerates"
 	"gpujoin/sidecar/executor"
 )
 
@@ -46,7 +45,7 @@ func TestWorth(t *testing.T) {
 	}
 	slow := costmodel.DefaultDeviceRates
 	slow.LinkInGB, slow.LinkOutGB = 0.1, 0.1
-	if err := devicerates.Save(deviceRates(cfg), devicerates.Entry{Key: "k", At: time.Now(), Rates: slow}); err != nil {
+	if err := costmodel.SaveRates(deviceRates(cfg), costmodel.SavedRates{Key: "k", At: time.Now(), Rates: slow}); err != nil {
 		t.Fatal(err)
 	}
 	if is(jobOf(50_000_000)) {
@@ -69,7 +68,7 @@ func TestUsedRates(t *testing.T) {
 	}
 	says("default rates: " + deviceRates(cfg) + ": a rate of 0")
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	if err := devicerates.Save(deviceRates(cfg), devicerates.Entry{Key: "k", At: at, Rates: costmodel.DefaultDeviceRates}); err != nil {
+	if err := costmodel.SaveRates(deviceRates(cfg), costmodel.SavedRates{Key: "k", At: at, Rates: costmodel.DefaultDeviceRates}); err != nil {
 		t.Fatal(err)
 	}
 	says("rates of 2026-11-21 12:00:00")

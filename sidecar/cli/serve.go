@@ -16,7 +16,6 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
-	"gpujoin/sidecar/logging"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -50,8 +49,8 @@ const logPatience = 500 * time.Millisecond
 
 // serve runs a daemon until it is stopped.
 func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
-	logging.SurviveBrokenPipes()
-	log := logging.New(errOut, logging.Options{Level: levels[cfg.LogLevel], JSON: cfg.LogFormat == "json"})
+	surviveBrokenPipes()
+	log := newLog(errOut, logOptions{Level: levels[cfg.LogLevel], JSON: cfg.LogFormat == "json"})
 	defer func() {
 		if !log.Close(logPatience) && err != nil {
 			err = exitError(ExitFailure) // printing the error could block on the same reader

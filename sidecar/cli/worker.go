@@ -11,15 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"gpujoin/joincore/encode"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/program"
+	"gpujoin/joincore/textcodes"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
-	"gpujoin/sidecar/devicerates"
 	"gpujoin/sidecar/executor"
-	"gpujoin/sidecar/executor/worker"
 	"gpujoin/sidecar/memory"
+	"gpujoin/sidecar/worker"
 )
 
 // The name of the provider for GPUs and of its worker program.
@@ -88,7 +88,7 @@ func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 		Name: cudaProvider, Path: path, Args: args, Checksum: cfg.CUDAChecksum,
 		Sockets: cfg.Socket + ".worker", Environ: environ, Timing: worker.DefaultTiming,
 		Probe: func() error { return probeCUDA(cfg, environ) },
-		Check: encode.Check(program.CheckPlan),
+		Check: textcodes.Check(program.CheckPlan),
 	}, err
 }
 
@@ -116,9 +116,9 @@ func preferred(cfg *config.Config, environ []string, cores *sidecar.Rates, log *
 // worth returns a predicate that accepts the jobs for which the cost model
 // predicts less time on a GPU than on this machine's cores.
 func worth(cfg *config.Config, cores *sidecar.Rates) func(*executor.Job) bool {
-	latest := devicerates.NewLatest(deviceRates(cfg))
+	latest := costmodel.NewLatestRates(deviceRates(cfg))
 	return func(job *executor.Job) bool {
-		return encode.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores) < encode.PredictCores(job.Plan, job.Inputs, cores.Now(), cfg.Cores)
+		return textcodes.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores) < textcodes.PredictCores(job.Plan, job.Inputs, cores.Now(), cfg.Cores)
 	}
 }
 
@@ -143,7 +143,7 @@ func usedRates(cfg *config.Config) string {
 	if !cfg.Calibrate {
 		return "default rates"
 	}
-	list, err := devicerates.Read(deviceRates(cfg))
+	list, err := costmodel.ReadRates(deviceRates(cfg))
 	switch {
 	case len(list) > 0:
 		return fmt.Sprintf("rates of %s", list[0].At.Format(time.DateTime))

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"gpujoin/sidecar/config"
-	"gpujoin/sidecar/machine"
 )
 
 // TestCheckTriesWorker: without a daemon, a check starts the worker for a
@@ -64,7 +63,7 @@ func TestSlabBytes(t *testing.T) {
 		{total / 10 * 9, -1},
 		{total, -1},
 	} {
-		cfg := &config.Config{MemoryBudget: c.budget, Memory: machine.Memory{Total: total, Machine: 16 * total}}
+		cfg := &config.Config{MemoryBudget: c.budget, Memory: config.Memory{Total: total, Machine: 16 * total}}
 		settings, err := cudaWorker(cfg, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -10,13 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"gpujoin/sidecar/machine"
 )
 
 // build turns the settings into a Config and collects their errors.
 func (l *loader) build() *Config {
-	memory, err := machine.FindMemory()
+	memory, err := FindMemory()
 	if err != nil {
 		l.errs = append(l.errs, err)
 		memory.Total = 1 << 30

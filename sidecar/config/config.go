@@ -6,8 +6,6 @@ import (
 	"os"
 	"time"
 
-	"gpujoin/sidecar/machine"
-
 	"github.com/spf13/pflag"
 )
 
@@ -43,8 +41,8 @@ type Config struct {
 	Trace        string
 	File         string // path of the file that was read; "": none
 
-	Memory     machine.Memory // memory that the process may use
-	Processors int            // that it may use by its affinity and control group
+	Memory     Memory // memory that the process may use
+	Processors int    // that it may use by its affinity and control group
 }
 
 // DefaultFile is the configuration file that is read, if it exists, when no

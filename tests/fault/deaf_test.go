@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
 	"gpujoin/tests/harness"
 	"gpujoin/tests/harness/sqltest"
+	"gpujoin/testsupport/backend"
 )
 
 // Tests with a peer that sends requests and never reads an answer, and with a
@@ -43,9 +43,9 @@ func soonStopped() harness.DaemonOptions {
 }
 
 // dial connects to a daemon as a backend does.
-func dial(t *testing.T, d *harness.Daemon) *client.Conn {
+func dial(t *testing.T, d *harness.Daemon) *backend.Conn {
 	t.Helper()
-	c, err := client.Dial(d.Socket, 0)
+	c, err := backend.Dial(d.Socket, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func deafened(t *testing.T, d *harness.Daemon) {
 	err = errors.Join(c.ChainFilled(extents[0], chain, 1), c.Fed(shm.Fed{}),
 		c.Raw().Sock().SetWriteDeadline(time.Now().Add(time.Second)))
 	for i := 0; i < 10_000 && err == nil; i++ {
-		err = client.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chain})
+		err = backend.Send(c, shm.MsgChainGet, &shm.ChainGet{Chain: chain})
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) { // the daemon no longer reads from it
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestSignalEndsTheDaemon(t *testing.T) {
 			deafened(t, d)
 			large := dial(t, d)
 			job := int8Job(50)
-			if err := client.Send(large, shm.MsgOpen, &shm.Open{Participants: 1, JSONLength: uint32(len(job))}, job...); err != nil {
+			if err := backend.Send(large, shm.MsgOpen, &shm.Open{Participants: 1, JSONLength: uint32(len(job))}, job...); err != nil {
 				t.Fatal(err)
 			}
 			start := time.Now()

@@ -10,8 +10,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/client"
-	"gpujoin/sidecar/keyfilter"
+	"gpujoin/sidecar/filter"
+	"gpujoin/testsupport/backend"
 )
 
 // How c/filter.c makes keys of values: fdw/feed/writer.h, GjCopy.
@@ -131,7 +131,7 @@ func texts(r *rand.Rand, how uint32) (source, tested [][]byte) {
 // varlena is a value as a feed writes it.
 func varlena(data []byte) []byte {
 	if len(data) < 126 {
-		return client.Varlena(string(data), 4)
+		return backend.Varlena(string(data), 4)
 	}
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(data)+4)<<2)
 	b = append(b, data...)
@@ -169,7 +169,7 @@ func made(t *testing.T, r *rand.Rand) []byte {
 		source, tested = texts(r, how)
 	}
 	extent := make([]byte, 2048)
-	h, err := keyfilter.Make(extent, relationOf(how, source), 0, r.Uint64(), func() bool { return false })
+	h, err := filter.Make(extent, relationOf(how, source), 0, r.Uint64(), func() bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,22 +23,22 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
-	"gpujoin/sidecar/executor/worker/server"
+	"gpujoin/sidecar/worker/child"
 )
 
 func main() {
-	os.Exit(server.Main(func(*slog.Logger) (*server.Machine, error) {
+	os.Exit(child.Main(func(*slog.Logger) (*child.Machine, error) {
 		return machine(os.Getenv("CUDA_VISIBLE_DEVICES"))
 	}))
 }
 
-func machine(visible string) (*server.Machine, error) {
-	m := &server.Machine{Jobs: server.JobDevices{Always: true}}
+func machine(visible string) (*child.Machine, error) {
+	m := &child.Machine{Jobs: child.JobDevices{Always: true}}
 	for text := range strings.SplitSeq(visible, ",") {
 		text, fault, _ := strings.Cut(text, ":")
 		number, err := strconv.Atoi(text)
 		if err == nil && number < 0 {
-			m.Unused = append(m.Unused, server.Unused{Name: "no GPU at all", Memory: 1 << 30, Reason: fmt.Sprintf("device %d does not open", number)})
+			m.Unused = append(m.Unused, child.Unused{Name: "no GPU at all", Memory: 1 << 30, Reason: fmt.Sprintf("device %d does not open", number)})
 			continue
 		}
 		n := len(m.Devices)
@@ -47,13 +47,13 @@ func machine(visible string) (*server.Machine, error) {
 		if fault == "memory" {
 			p = full{p}
 		}
-		m.Devices = append(m.Devices, server.Device{
+		m.Devices = append(m.Devices, child.Device{
 			Provider: p, Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,
 			Options: exec.Options{Device: device.Options{Streams: 2}},
 		})
 		for other := range n {
 			for _, l := range [][2]int{{other, n}, {n, other}} {
-				m.Links = append(m.Links, server.Link{From: l[0], To: l[1], Kind: "simulated", GBps: 10, Latency: 10 * time.Microsecond})
+				m.Links = append(m.Links, child.Link{From: l[0], To: l[1], Kind: "simulated", GBps: 10, Latency: 10 * time.Microsecond})
 			}
 		}
 	}

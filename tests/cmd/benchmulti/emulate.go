@@ -10,9 +10,9 @@ import (
 
 	"gpujoin/joincore/cuda/fabric"
 	"gpujoin/joincore/exchange"
-	"gpujoin/joincore/exchange/sim"
 	"gpujoin/joincore/mesh"
 	"gpujoin/tests/measure"
+	"gpujoin/testsupport/sim"
 )
 
 // emulatedResult is an exchange of a DGX-1 that is emulated, and simulated.

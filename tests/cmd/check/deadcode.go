@@ -12,10 +12,9 @@ const deadcode = "build/bin/deadcode-v0.40.0"
 // unreached has the functions that no main reaches and that are kept, each with its
 // reason: a package's directory with a slash at the end, or a file and a function.
 var unreached = map[string]string{
-	"sidecar/client/":                                  "plays a backend: gpujoind check needs part of the protocol, tests need all of it",
-	"shm/chain.go:ChainExtentName":                     "names an extent of a chain as the extension does, for sidecar/client and tests",
+	"shm/chain.go:ChainExtentName":                     "names an extent of a chain as the extension does, for testsupport/backend and tests",
 	"shm/report.go":                                    "decodes what the daemon writes for the extension, so that tests can compare the two",
-	"shm/memfd.go:MapMemfd":                            "maps an extent as the extension does, for tests and for sidecar/client",
+	"shm/memfd.go:MapMemfd":                            "maps an extent as the extension does, for tests and for testsupport/backend",
 	"shm/filter.go:FilterView.Test":                    "tests keys as the extension does, for tests of both",
 	"shm/message.go:BodySize":                          "lets tests cut every message short",
 	"shm/hello.go:IsText":                              "says which texts the extension accepts, for tests",

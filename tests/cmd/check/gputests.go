@@ -34,7 +34,7 @@ func packageDir(root, name string) string {
 	case "phj", "smj", "npj":
 		return filepath.Join(provider, "columnar", name)
 	case "worker":
-		return filepath.Join(root, "sidecar", "executor", "worker")
+		return filepath.Join(root, "sidecar", "worker")
 	}
 	return filepath.Join(provider, name)
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gpujoin/joincore/exchange/sim"
+	"gpujoin/testsupport/sim"
 )
 
 // rings shows what the paper's single ring for each neighbour does, and what

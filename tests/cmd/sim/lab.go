@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gpujoin/joincore/exchange"
-	"gpujoin/joincore/exchange/sim"
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/sim"
 )
 
 // Rates that the figures assume besides the links'. A V100 has 900 GB/s of

@@ -1,0 +1,145 @@
+package planjson
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"gpujoin/joincore"
+)
+
+var compareOps = map[string]joincore.CompareOp{
+	"=": joincore.Equal, "<>": joincore.NotEqual, "<": joincore.Less,
+	"<=": joincore.LessEqual, ">": joincore.Greater, ">=": joincore.GreaterEqual,
+}
+
+// condition builds a condition over columns of the inputs in scope and checks
+// its types.
+func (t *tree) condition(w *wireExpr, scope []int) (joincore.Expr, error) {
+	e, err := t.expr(w, scope)
+	if err != nil {
+		return nil, err
+	}
+	return e, t.scope(scope).Check(e)
+}
+
+// scope describes what expressions over the inputs in scope may refer to.
+func (t *tree) scope(scope []int) *joincore.Scope {
+	return &joincore.Scope{
+		Column:     func(c joincore.ColumnRef) (joincore.Column, error) { return t.column(c), nil }, // t.ref has checked it
+		Derived:    t.job.Plan.Derived,
+		Parameters: len(t.job.Plan.Parameters),
+	}
+}
+
+// expr builds a condition over columns of the inputs in scope. checkShape
+// bounds its depth; the caller checks its types.
+func (t *tree) expr(w *wireExpr, scope []int) (joincore.Expr, error) {
+	if w == nil {
+		return nil, fmt.Errorf("an expression is missing")
+	}
+	if err := w.oneKind(); err != nil {
+		return nil, err
+	}
+	switch {
+	case w.And != nil:
+		args, err := t.exprs(w.And, scope)
+		return &joincore.And{Args: args}, err
+	case w.Or != nil:
+		args, err := t.exprs(w.Or, scope)
+		return &joincore.Or{Args: args}, err
+	case w.Not != nil:
+		arg, err := t.expr(w.Not, scope)
+		return &joincore.Not{Arg: arg}, err
+	case w.IsNull != nil:
+		arg, err := t.value(w.IsNull, scope)
+		return &joincore.IsNull{Arg: arg}, err
+	case w.In != nil:
+		return t.in(w, scope)
+	case w.Like != nil:
+		return t.like(w, scope)
+	}
+	c := &joincore.Compare{Op: compareOps[w.Compare]}
+	if c.Op == 0 {
+		return nil, fmt.Errorf("unknown comparison %q", w.Compare)
+	}
+	var err error
+	if c.Left, err = t.value(w.Left, scope); err != nil {
+		return nil, err
+	}
+	c.Right, err = t.value(w.Right, scope)
+	return c, err
+}
+
+// oneKind returns an error unless w has the members of exactly one kind of
+// condition.
+func (w *wireExpr) oneKind() error {
+	kinds := 0
+	for _, there := range []bool{
+		w.And != nil, w.Or != nil, w.Not != nil, w.Compare != "", w.IsNull != nil, w.In != nil, w.Like != nil,
+	} {
+		if there {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return fmt.Errorf("an expression is one of and, or, not, compare, is_null, in, like")
+	}
+	switch {
+	case (w.Left != nil || w.Right != nil) && w.Compare == "":
+		return fmt.Errorf("only compare has left, right")
+	case (w.Ints != nil || w.Texts != nil || w.Null) && w.In == nil:
+		return fmt.Errorf("only in has ints, texts, null")
+	case (w.Pattern != nil || w.Encoding != nil) && w.Like == nil:
+		return fmt.Errorf("only like has pattern, encoding")
+	}
+	return nil
+}
+
+func (t *tree) exprs(ws []*wireExpr, scope []int) ([]joincore.Expr, error) {
+	if len(ws) == 0 {
+		return nil, fmt.Errorf("and, or must have at least one argument")
+	}
+	args := make([]joincore.Expr, len(ws))
+	for i, w := range ws {
+		var err error
+		if args[i], err = t.expr(w, scope); err != nil {
+			return nil, err
+		}
+	}
+	return args, nil
+}
+
+func (t *tree) in(w *wireExpr, scope []int) (joincore.Expr, error) {
+	if w.Ints != nil && w.Texts != nil {
+		return nil, fmt.Errorf("in has ints or texts, not both")
+	}
+	arg, err := t.value(w.In, scope)
+	if err != nil {
+		return nil, err
+	}
+	out := &joincore.In{Arg: arg, Ints: w.Ints, Null: w.Null}
+	for _, text := range w.Texts {
+		b, err := hex.DecodeString(text)
+		if err != nil {
+			return nil, err
+		}
+		out.Texts = append(out.Texts, b)
+	}
+	return out, nil
+}
+
+func (t *tree) like(w *wireExpr, scope []int) (joincore.Expr, error) {
+	if w.Pattern == nil || w.Encoding == nil {
+		return nil, fmt.Errorf("like needs pattern and encoding")
+	}
+	arg, err := t.value(w.Like, scope)
+	if err != nil {
+		return nil, err
+	}
+	out := &joincore.Like{Arg: arg}
+	if out.Pattern, err = hex.DecodeString(*w.Pattern); err != nil {
+		return nil, err
+	}
+	out.Encoding, err = encoding(*w.Encoding)
+	return out, err
+}

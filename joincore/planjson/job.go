@@ -1,0 +1,66 @@
+package planjson
+
+import (
+	"errors"
+
+	"gpujoin/joincore"
+)
+
+// Version is the version of the format that this package reads.
+const Version = 2
+
+// Limits of a job. They bound the work of decoding hostile input.
+const (
+	MaxBytes      = 1 << 20
+	MaxDepth      = 256
+	MaxObjects    = 1 << 16
+	MaxInputs     = 64
+	MaxColumns    = 1664
+	MaxParameters = 1024
+	MaxFilters    = 64
+)
+
+var (
+	// ErrMalformed reports input that is not a job as defined in docs/job.md.
+	ErrMalformed = errors.New("malformed job")
+	// ErrVersion reports a job in another version of the format.
+	ErrVersion = errors.New("unknown job version")
+)
+
+// Job is a decoded job: the plan and the attributes that the daemon reports.
+type Job struct {
+	Plan       *joincore.Plan
+	Inputs     []Input // parallel to Plan.Inputs
+	Filters    []Filter
+	Generation uint32
+	Snapshot   string
+	LSN        string
+
+	texts map[int][]byte // parameters of the plan that are texts
+}
+
+// Filter lets feeds drop rows of the target that are NULL there, or whose key
+// is not in the source.
+type Filter struct {
+	Source joincore.ColumnRef // of an input that is fed before
+	Target joincore.ColumnRef
+}
+
+// Input describes a base input in addition to its physical columns.
+type Input struct {
+	Database uint32
+	Relation uint32
+	Name     string
+	Feed     string // "page" or "child"
+	RowBytes float64
+	Columns  []Column
+}
+
+// Column is PostgreSQL's description of a column of an input.
+type Column struct {
+	Attnum    int16
+	Type      uint32
+	Typmod    int32
+	Collation uint32
+	KeyOnly   bool // a canonical form of a key, compared but never returned
+}

@@ -1,0 +1,136 @@
+package planjson
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"gpujoin/joincore"
+)
+
+var arithmeticOps = map[string]joincore.ArithmeticOp{
+	"+": joincore.Add, "-": joincore.Subtract, "*": joincore.Multiply, "/": joincore.Divide, "%": joincore.Modulo,
+}
+
+var dateFields = map[string]joincore.DateField{
+	"year": joincore.Year, "month": joincore.Month, "day": joincore.Day,
+}
+
+var encodings = map[string]joincore.Encoding{"single": joincore.SingleByte, "utf8": joincore.UTF8}
+
+// value builds a value over columns of the inputs in scope. checkShape bounds
+// its depth; the caller checks its types.
+func (t *tree) value(w *wireValue, scope []int) (joincore.Value, error) {
+	if w == nil {
+		return nil, fmt.Errorf("a value is missing")
+	}
+	if err := w.oneKind(); err != nil {
+		return nil, err
+	}
+	switch {
+	case w.Column != nil:
+		return t.ref(w.Column, scope)
+	case w.Decimal != nil:
+		ref, err := t.ref(w.Decimal, scope)
+		return joincore.Decimal{Column: ref}, err
+	case w.Int != nil:
+		return joincore.Int(*w.Int), nil
+	case w.Null != nil:
+		return joincore.Null{Width: *w.Null}, nil
+	case w.Text != nil:
+		b, err := hex.DecodeString(*w.Text)
+		return &joincore.Text{Bytes: b}, err
+	case w.Parameter != nil:
+		return t.job.parameter(*w.Parameter, w.IsText)
+	case w.Fn != nil:
+		return t.function(w, scope)
+	case w.Truth != nil:
+		arg, err := t.expr(w.Truth, scope)
+		return &joincore.Truth{Arg: arg}, err
+	}
+	return t.caseValue(w, scope)
+}
+
+// oneKind returns an error unless w has the members of exactly one kind of
+// value.
+func (w *wireValue) oneKind() error {
+	kinds := 0
+	for _, there := range []bool{
+		w.Column != nil, w.Decimal != nil, w.Int != nil, w.Null != nil, w.Text != nil,
+		w.Parameter != nil, w.Fn != nil, w.Truth != nil, w.Case != nil,
+	} {
+		if there {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return fmt.Errorf("a value is one of column, decimal, int, null, text, parameter, fn, case, truth")
+	}
+	if w.IsText && w.Parameter == nil {
+		return fmt.Errorf("only parameter has is_text")
+	}
+	if (w.Else != nil) != (w.Case != nil) {
+		return fmt.Errorf("case needs else, and no other value has it")
+	}
+	if w.Fn == nil && (w.Args != nil || w.Width != nil || w.From != nil || w.For != nil || w.Encoding != nil) {
+		return fmt.Errorf("only fn has args, width, from, for, encoding")
+	}
+	return nil
+}
+
+func (t *tree) caseValue(w *wireValue, scope []int) (joincore.Value, error) {
+	out := &joincore.Case{}
+	for i := range w.Case {
+		condition, err := t.expr(w.Case[i].When, scope)
+		if err != nil {
+			return nil, err
+		}
+		then, err := t.value(w.Case[i].Then, scope)
+		if err != nil {
+			return nil, err
+		}
+		out.Whens = append(out.Whens, joincore.When{Condition: condition, Then: then})
+	}
+	var err error
+	out.Else, err = t.value(w.Else, scope)
+	return out, err
+}
+
+// function builds a value that is named by fn.
+func (t *tree) function(w *wireValue, scope []int) (joincore.Value, error) {
+	var args []joincore.Value
+	for _, a := range w.Args {
+		v, err := t.value(a, scope)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, v)
+	}
+	name := *w.Fn
+	arithmetic, field := arithmeticOps[name], dateFields[name]
+	if (w.Width != nil) != (arithmetic != 0) {
+		return nil, fmt.Errorf("arithmetic needs width, and no other function has it")
+	}
+	if substring := name == "substring"; substring != (w.From != nil) || substring != (w.For != nil) || substring != (w.Encoding != nil) {
+		return nil, fmt.Errorf("substring needs from, for and encoding, and no other function has them")
+	}
+	switch {
+	case arithmetic != 0 && len(args) == 2:
+		return &joincore.Arithmetic{Op: arithmetic, Width: *w.Width, Left: args[0], Right: args[1]}, nil
+	case field != 0 && len(args) == 1:
+		return &joincore.DatePart{Part: field, Arg: args[0]}, nil
+	case name == "coalesce":
+		return &joincore.Coalesce{Args: args}, nil
+	case name == "substring" && len(args) == 1:
+		e, err := encoding(*w.Encoding)
+		return &joincore.Substring{Arg: args[0], From: int(*w.From), For: int(*w.For), Characters: e}, err
+	}
+	return nil, fmt.Errorf("no function %q of %d arguments", name, len(args))
+}
+
+func encoding(name string) (joincore.Encoding, error) {
+	e := encodings[name]
+	if e == 0 {
+		return 0, fmt.Errorf("unknown encoding %q", name)
+	}
+	return e, nil
+}

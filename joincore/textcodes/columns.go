@@ -1,0 +1,357 @@
+package textcodes
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
+)
+
+// partRows is the number of rows of a part of a segment, which one worker computes. It is a
+// multiple of 8, so that no byte of a validity bitmap belongs to two parts.
+const partRows = 1 << 16
+
+// columns computes the columns that are added to one input.
+type columns struct {
+	input   int
+	from    *joincore.Relation
+	rows    *cpu.Evaluator
+	list    []*columnOf
+	parts   []part
+	workers int
+}
+
+// part is a range of rows of a segment.
+type part struct{ segment, first, n int }
+
+// columnOf is one added column.
+type columnOf struct {
+	added
+	// source is the column of the input of which stored values are numbered, or -1.
+	source   int
+	vectors  []joincore.Vector // by segment; Values of codes and truths, and Validity
+	nullable []atomic.Bool     // by segment: some value is NULL
+	codes    []*reader         // of codes: one for each worker
+	// Of texts: the values of each part, to which offsets in Values refer.
+	texts []texts
+}
+
+// extend returns the inputs of the new plan, and completes its parameters.
+func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joincore.Relation, mem *memory, turns device.Turns) ([]*joincore.Relation, error) {
+	numbers, err := r.dictionaries(mem)
+	if err != nil {
+		return nil, err
+	}
+	var all []*columns
+	for i, list := range r.added {
+		if len(list) == 0 {
+			continue
+		}
+		c, err := newColumns(i, in[i], list, numbers, plan.Parameters, mem)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.compute(ctx, mem, turns); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	if err := numbers.order(ctx, all, turns); err != nil {
+		return nil, err
+	}
+	out := slices.Clone(in)
+	for _, c := range all {
+		if out[c.input], err = c.relation(ctx, mem, turns); err != nil {
+			return nil, err
+		}
+	}
+	for _, of := range r.listed {
+		list, err := numbers[of.whole()].relation(mem)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list)
+	}
+	for i := range r.selections {
+		s := &r.selections[i]
+		if err := s.complete(ctx, numbers[s.of.whole()], plan.Parameters, mem); err != nil {
+			return nil, err
+		}
+	}
+	return out, numbers.complete(r.plan.Parameters)
+}
+
+func newColumns(input int, from *joincore.Relation, list []added, numbers dictionaries, parameters []joincore.Parameter, mem *memory) (*columns, error) {
+	c := &columns{input: input, from: from}
+	var err error
+	if c.rows, err = cpu.NewEvaluator(input, from, parameters); err != nil {
+		return nil, err
+	}
+	for s := range from.Segments {
+		for first := 0; first < from.Segments[s].Rows; first += partRows {
+			c.parts = append(c.parts, part{s, first, min(partRows, from.Segments[s].Rows-first)})
+		}
+	}
+	c.workers = min(runtime.GOMAXPROCS(0), len(c.parts))
+	for _, a := range list {
+		col := &columnOf{added: a, source: -1}
+		if ref, ok := a.value.(joincore.ColumnRef); ok && (from.Columns[ref.Column].Kind == joincore.Fixed || !a.of.whole().payloads) {
+			col.source = ref.Column
+		}
+		if err := col.take(from, len(c.parts), c.workers, numbers, mem); err != nil {
+			return nil, err
+		}
+		c.list = append(c.list, col)
+	}
+	return c, nil
+}
+
+// take takes the memory of a column, but for that of texts.
+func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dictionaries, mem *memory) error {
+	c.vectors = make([]joincore.Vector, len(from.Segments))
+	c.nullable = make([]atomic.Bool, len(from.Segments))
+	for s := range c.vectors {
+		rows := from.Segments[s].Rows
+		bytes := c.column().Width * rows
+		if c.kind == addedText {
+			bytes = 4 * (rows + 1)
+		}
+		var err error
+		if c.vectors[s].Values, err = mem.alloc(bytes); err != nil {
+			return err
+		}
+		if c.vectors[s].Validity, err = mem.alloc((rows + 7) / 8); err != nil {
+			return err
+		}
+		for i := range c.vectors[s].Validity {
+			c.vectors[s].Validity[i] = 0xff
+		}
+	}
+	switch c.kind {
+	case addedCode:
+		for range workers {
+			c.codes = append(c.codes, numbers[c.of.whole()].reader())
+		}
+	case addedText:
+		c.texts = make([]texts, parts)
+	}
+	return nil
+}
+
+// compute computes all columns of all parts.
+func (c *columns) compute(ctx context.Context, mem *memory, turns device.Turns) error {
+	return c.each(ctx, turns, func(ctx context.Context, worker, i int) error {
+		for _, col := range c.list {
+			if err := col.part(ctx, c, mem, worker, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// each calls f for each part, on several goroutines.
+func (c *columns) each(ctx context.Context, turns device.Turns, f func(ctx context.Context, worker, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for worker := range c.workers {
+		wait.Go(func() {
+			if err := c.work(ctx, turns, worker, &next, f); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+func (c *columns) work(ctx context.Context, turns device.Turns, worker int, next *atomic.Int64, f func(ctx context.Context, worker, i int) error) (err error) {
+	defer device.Recover(&err)
+	device.PanicOnFault()
+	turns.Enter(ctx)
+	defer turns.Leave()
+	for {
+		i := int(next.Add(1)) - 1
+		if i >= len(c.parts) || ctx.Err() != nil {
+			return nil
+		}
+		if err := f(ctx, worker, i); err != nil {
+			return err
+		}
+		turns.Yield(ctx)
+	}
+}
+
+// part computes a column in one part.
+func (c *columnOf) part(ctx context.Context, all *columns, mem *memory, worker, i int) error {
+	p := all.parts[i]
+	v := &c.vectors[p.segment]
+	null := func(row int) {
+		v.Validity[row/8] &^= 1 << (row % 8)
+		c.nullable[p.segment].Store(true)
+	}
+	if c.kind == addedCode {
+		codes := c.codes[worker]
+		put := func(row int, b []byte) error {
+			code, err := codes.code(b)
+			binary.LittleEndian.PutUint32(v.Values[4*row:], code)
+			return err
+		}
+		if c.source >= 0 {
+			return eachRaw(all.from, c.source, p, put, func(row int) {
+				binary.LittleEndian.PutUint32(v.Values[4*row:], 0)
+				null(row)
+			})
+		}
+		return all.rows.Each(ctx, c.value, p.segment, p.first, p.n, func(first int, values *cpu.Values) error {
+			return eachText(first, values, c.nulls(v, 4, null), put)
+		})
+	}
+	if c.kind == addedTruth {
+		return all.rows.Each(ctx, c.value, p.segment, p.first, p.n, func(first int, values *cpu.Values) error {
+			to := v.Values[first:][:len(values.Ints)]
+			for j, x := range values.Ints {
+				to[j] = byte(x)
+			}
+			for j, x := range values.Nulls {
+				if x != 0 {
+					to[j] = 0
+					null(first + j)
+				}
+			}
+			return nil
+		})
+	}
+	// An offset is where the value begins among those of the part.
+	list, at := &c.texts[i], p.first
+	add := func(row int, b []byte) error {
+		for ; at <= row; at++ {
+			binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(list.size))
+		}
+		return list.add(mem, b)
+	}
+	err := all.rows.Each(ctx, c.value, p.segment, p.first, p.n, func(first int, values *cpu.Values) error {
+		return eachText(first, values, null, add)
+	})
+	for ; at < p.first+p.n; at++ {
+		binary.LittleEndian.PutUint32(v.Values[4*at:], uint32(list.size))
+	}
+	return err
+}
+
+// nulls returns a function that makes a value of some bytes NULL.
+func (c *columnOf) nulls(v *joincore.Vector, width int, null func(row int)) func(row int) {
+	return func(row int) {
+		clear(v.Values[width*row:][:width])
+		null(row)
+	}
+}
+
+// eachText passes bytes that are not NULL to put, and the rows of the others to null.
+func eachText(first int, values *cpu.Values, null func(row int), put func(row int, b []byte) error) error {
+	n := max(len(values.Bytes), len(values.Ints)) // all NULL: of either type
+	for j := range n {
+		if values.Bytes == nil || values.Nulls != nil && values.Nulls[j] != 0 {
+			null(first + j)
+			continue
+		}
+		if err := put(first+j, values.Bytes[j]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachRaw passes the stored bytes of a column's values. Its memory may change meanwhile:
+// offsets are read once, and clamped.
+func eachRaw(from *joincore.Relation, column int, p part, put func(row int, b []byte) error, null func(row int)) error {
+	v, described := &from.Segments[p.segment].Columns[column], from.Columns[column]
+	for row := p.first; row < p.first+p.n; row++ {
+		if v.Validity != nil && v.Validity[row/8]>>(row%8)&1 == 0 {
+			null(row)
+			continue
+		}
+		var b []byte
+		if described.Kind == joincore.Fixed {
+			b = v.Values[described.Width*row:][:described.Width]
+		} else {
+			begin, end := binary.LittleEndian.Uint32(v.Values[4*row:]), binary.LittleEndian.Uint32(v.Values[4*row+4:])
+			to := min(uint64(end), uint64(len(v.Heap)))
+			b = v.Heap[min(uint64(begin), to):to]
+		}
+		if err := put(row, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errHeap = fmt.Errorf("more than 4 GiB of texts in one segment: %w", joincore.ErrUnsupported)
+
+// relation returns the input with the added columns.
+func (c *columns) relation(ctx context.Context, mem *memory, turns device.Turns) (*joincore.Relation, error) {
+	for _, col := range c.list {
+		if col.kind == addedText {
+			if err := c.join(ctx, col, mem, turns); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out := &joincore.Relation{Columns: slices.Clone(c.from.Columns)}
+	for _, col := range c.list {
+		out.Columns = append(out.Columns, col.column())
+	}
+	for s := range c.from.Segments {
+		from := &c.from.Segments[s]
+		segment := joincore.Segment{Rows: from.Rows, Columns: slices.Clone(from.Columns)}
+		for _, col := range c.list {
+			v := col.vectors[s]
+			if !col.nullable[s].Load() {
+				v.Validity = nil
+			}
+			segment.Columns = append(segment.Columns, v)
+		}
+		out.Segments = append(out.Segments, segment)
+	}
+	return out, nil
+}
+
+// join makes one heap of those of a segment's parts.
+func (c *columns) join(ctx context.Context, col *columnOf, mem *memory, turns device.Turns) error {
+	starts := make([]int, len(c.parts))
+	ends := make([]int, len(c.from.Segments))
+	for i, p := range c.parts {
+		starts[i] = ends[p.segment]
+		ends[p.segment] += col.texts[i].size
+	}
+	for s := range col.vectors {
+		if uint64(ends[s]) > 1<<32-1 {
+			return errHeap
+		}
+		v := &col.vectors[s]
+		var err error
+		if v.Heap, err = mem.alloc(ends[s]); err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint32(v.Values[4*c.from.Segments[s].Rows:], uint32(ends[s]))
+	}
+	return c.each(ctx, turns, func(_ context.Context, _, i int) error {
+		p := c.parts[i]
+		v := &col.vectors[p.segment]
+		col.texts[i].move(mem, v.Heap[starts[i]:])
+		for row := p.first; row < p.first+p.n; row++ {
+			at := v.Values[4*row:]
+			binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+uint32(starts[i]))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,125 @@
+package textcodes
+
+import (
+	"math"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/exec"
+)
+
+// Expected times of one core for a value (BenchmarkColumns): a condition over a text, the
+// code of a text of few or of many different ones, and a computed text.
+const (
+	truthNS   = 30.0
+	codeNS    = 20.0
+	farCodeNS = 200.0
+	textNS    = 30.0
+	compareNS = 30.0 // of two texts that are sorted
+	perMS     = 1e6
+	fixedMS   = 0.1 // memory and goroutines
+)
+
+// PredictDevice returns the predicted time, in ms, of a plan on a device, with what the
+// given number of cores compute before. check says which plans the device executes as
+// they are.
+func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*joincore.Relation, r *costmodel.DeviceRates, cores int) float64 {
+	if check(plan) == nil {
+		return exec.PredictDevice(plan, in, r)
+	}
+	w, err := rewrite(plan)
+	if err != nil {
+		return exec.PredictDevice(plan, in, r)
+	}
+	groups := 0.0 // the planner's estimate is also one of the different texts
+	for _, a := range joincore.Aggregates(plan.Root) {
+		groups = max(groups, a.Rows)
+	}
+	in = slices.Clone(in)
+	ns := 0.0
+	for i, list := range w.added {
+		if len(list) == 0 {
+			continue
+		}
+		each, rows := 0.0, in[i].Rows()
+		for _, a := range list {
+			each += a.ns(min(groups, float64(rows)))
+		}
+		ns += each * float64(rows)
+		in[i] = &joincore.Relation{Columns: w.plan.Inputs[i].Columns, Segments: []joincore.Segment{{Rows: int(rows)}}}
+	}
+	most := 0.0
+	for _, r := range in {
+		most = max(most, float64(r.Rows()))
+	}
+	different := min(groups, most)
+	for range w.listed {
+		in = append(in, &joincore.Relation{Columns: listedColumns, Segments: []joincore.Segment{{Rows: int(different)}}})
+	}
+	ms := 0.0
+	for _, of := range w.all {
+		if of.in == nil && of.ordered {
+			ms += orderMS(different)
+		}
+	}
+	return exec.PredictDevice(w.plan, in, r) + fixedMS + ms + ns/float64(max(cores, 1))/perMS
+}
+
+// PredictCores returns the predicted time, in ms, of a plan on cores, with that of conditions
+// over texts right above their inputs: cores evaluate these for the same rows, whether a
+// device does the rest or not. Others are evaluated for fewer rows, and count on devices
+// only.
+func PredictCores(plan *joincore.Plan, in []*joincore.Relation, r *costmodel.Rates, cores int) float64 {
+	ms := exec.PredictCores(plan, in, r, cores)
+	schema, err := plan.Schema()
+	if err != nil {
+		return ms
+	}
+	w := newRewriter(plan, schema, 0)
+	w.scans(plan.Root)
+	for i, list := range w.added {
+		ms += truthNS * float64(len(list)) * float64(in[i].Rows()) / float64(max(cores, 1)) / perMS
+	}
+	return ms
+}
+
+// scans rewrites the conditions of the lowest filters above scans.
+func (w *rewriter) scans(n joincore.Node) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		if _, ok := n.Child.(*joincore.Scan); ok {
+			w.expr(n.Predicate, inputs{})
+		}
+		w.scans(n.Child)
+	case *joincore.Join:
+		w.scans(n.Left)
+		w.scans(n.Right)
+	case *joincore.Aggregate:
+		w.scans(n.Child)
+	}
+}
+
+// ns returns the time of a value of a column with some different ones; none is expected
+// of more of them than a dictionary holds.
+func (a added) ns(different float64) float64 {
+	switch {
+	case a.kind == addedTruth:
+		return truthNS
+	case a.kind == addedText:
+		return textNS
+	case different > mostValues:
+		return math.Inf(1)
+	case different > knownValues:
+		return farCodeNS
+	}
+	return codeNS
+}
+
+// orderMS returns the time to sort some texts; none is expected to sort more than may be.
+func orderMS(different float64) float64 {
+	if different > mostOrdered {
+		return math.Inf(1)
+	}
+	return different * math.Log2(different+1) * compareNS / perMS
+}

@@ -1,0 +1,200 @@
+package textcodes
+
+import (
+	"maps"
+	"slices"
+
+	"gpujoin/joincore"
+)
+
+// addedKind says what a column contains that is added to an input.
+type addedKind uint8
+
+const (
+	// addedTruth: a condition, 1 byte.
+	addedTruth addedKind = iota
+	// addedCode: codes of values, 4 bytes.
+	addedCode
+	// addedText: the values, of variable length.
+	addedText
+)
+
+// added is a column that is added to an input: what is made of a value, which reads
+// columns of that input.
+type added struct {
+	kind  addedKind
+	value joincore.Value
+	of    *vocabulary // of codes
+}
+
+// column describes the values.
+func (a added) column() joincore.Column {
+	switch a.kind {
+	case addedTruth:
+		return joincore.Column{Kind: joincore.Fixed, Width: 1, Align: 1}
+	case addedCode:
+		return joincore.Column{Kind: joincore.Fixed, Width: 4, Align: 4}
+	}
+	return joincore.Column{Kind: joincore.Varlena, Align: 4}
+}
+
+// rewriting is a plan over inputs with added columns, and behind them over vocabularies.
+type rewriting struct {
+	plan    *joincore.Plan
+	added   [][]added     // by input, behind its own columns
+	listed  []*vocabulary // by further input
+	lookUps map[*joincore.Join]bool
+	all     []*vocabulary // also those that are a part of others
+	// selections are conditions that are complete once there are dictionaries.
+	selections []selection
+}
+
+// inputs is a set of inputs.
+type inputs map[int]bool
+
+// rewriter rewrites a plan from the leaves up.
+type rewriter struct {
+	plan   *joincore.Plan
+	schema joincore.Schema // of that plan
+	shift  int             // inputs that the new plan has more
+	added  [][]added
+	listed []*vocabulary // that the new plan reads as inputs
+	// vocabularies are all of them.
+	vocabularies []*vocabulary
+	// parameters are those of the new plan.
+	parameters []joincore.Parameter
+	// Columns of the old plan: numbers are the numbers of texts; moves are columns that are
+	// elsewhere in the new plan.
+	numbers map[joincore.ColumnRef]number
+	moves   map[joincore.ColumnRef]joincore.ColumnRef
+	present map[int]joincore.ColumnRef // columns that are NULL only where an outer join has added the row
+	lookUps map[*joincore.Join]bool    // joins with vocabularies
+
+	selections []selection
+}
+
+// rewrite replaces all expressions over texts that it can. The plan is valid. The results
+// of aggregates have numbers behind those of all inputs, and how many inputs there are is
+// known in the end: then the plan is rewritten again.
+func rewrite(plan *joincore.Plan) (*rewriting, error) {
+	schema, err := plan.Schema()
+	if err != nil {
+		return nil, err
+	}
+	w := newRewriter(plan, schema, 0)
+	root, _ := w.node(plan.Root)
+	if n := len(w.listed); n > 0 {
+		w = newRewriter(plan, schema, n)
+		root, _ = w.node(plan.Root)
+	}
+	out := *plan
+	out.Root, out.Output, out.Parameters = root, w.movedAll(plan.Output), w.parameters
+	out.Inputs = slices.Clone(plan.Inputs)
+	for i, list := range w.added {
+		out.Inputs[i].Columns = slices.Clone(plan.Inputs[i].Columns)
+		for _, a := range list {
+			out.Inputs[i].Columns = append(out.Inputs[i].Columns, a.column())
+		}
+	}
+	for range w.listed {
+		out.Inputs = append(out.Inputs, joincore.Input{Columns: listedColumns})
+	}
+	return &rewriting{plan: &out, added: w.added, listed: w.listed, lookUps: w.lookUps, all: w.vocabularies, selections: w.selections}, nil
+}
+
+func newRewriter(plan *joincore.Plan, schema joincore.Schema, shift int) *rewriter {
+	return &rewriter{
+		plan: plan, schema: schema, shift: shift, added: make([][]added, len(plan.Inputs)), parameters: slices.Clone(plan.Parameters),
+		numbers: map[joincore.ColumnRef]number{}, moves: map[joincore.ColumnRef]joincore.ColumnRef{},
+		present: map[int]joincore.ColumnRef{}, lookUps: map[*joincore.Join]bool{},
+	}
+}
+
+// add adds a column to an input.
+func (w *rewriter) add(input int, a added) joincore.ColumnRef {
+	w.added[input] = append(w.added[input], a)
+	return joincore.ColumnRef{Input: input, Column: len(w.plan.Inputs[input].Columns) + len(w.added[input]) - 1}
+}
+
+// moved returns where a column is in the new plan.
+func (w *rewriter) moved(c joincore.ColumnRef) joincore.ColumnRef {
+	if to, ok := w.moves[c]; ok {
+		return to
+	}
+	if c.Input >= len(w.plan.Inputs) {
+		c.Input += w.shift
+	}
+	return c
+}
+
+func (w *rewriter) movedAll(list []joincore.ColumnRef) []joincore.ColumnRef {
+	out := make([]joincore.ColumnRef, len(list))
+	for i, c := range list {
+		out[i] = w.moved(c)
+	}
+	return out
+}
+
+// node rewrites a node, and returns the inputs below it that outer joins may add rows to.
+func (w *rewriter) node(n joincore.Node) (joincore.Node, inputs) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		child, missing := w.node(n.Child)
+		return &joincore.Filter{Child: child, Predicate: w.expr(n.Predicate, missing)}, missing
+	case *joincore.Join:
+		return w.join(n)
+	case *joincore.Aggregate:
+		return w.aggregate(n), inputs{}
+	}
+	return n, inputs{}
+}
+
+func (w *rewriter) join(n *joincore.Join) (joincore.Node, inputs) {
+	out := *n
+	var missing, right inputs
+	out.Left, missing = w.node(n.Left)
+	out.Right, right = w.node(n.Right)
+	maps.Copy(missing, right)
+	out.Residual = w.expr(n.Residual, missing) // of two rows that exist
+	out.Keys = slices.Clone(n.Keys)
+	for i := range out.Keys {
+		out.Keys[i] = w.key(out.Keys[i])
+	}
+	if n.Kind == joincore.Right || n.Kind == joincore.Full {
+		missing.add(n.Left)
+	}
+	if n.Kind == joincore.Left || n.Kind == joincore.Full {
+		missing.add(n.Right)
+	}
+	return &out, missing
+}
+
+// key rewrites a key of a join. A device has texts of groups only as codes.
+func (w *rewriter) key(k joincore.KeyPair) joincore.KeyPair {
+	_, left := w.numbers[k.Left]
+	_, right := w.numbers[k.Right]
+	groups := len(w.plan.Inputs)
+	if k.Class != joincore.KeyInt && (left && k.Left.Input >= groups || right && k.Right.Input >= groups) {
+		if l, r, ok := w.compared(k.Left, k.Right, nil, false); ok {
+			l, isColumn := l.(joincore.ColumnRef)
+			r, areColumns := r.(joincore.ColumnRef)
+			if isColumn && areColumns {
+				return joincore.KeyPair{Left: l, Right: r, Class: joincore.KeyInt}
+			}
+		}
+	}
+	return joincore.KeyPair{Left: w.moved(k.Left), Right: w.moved(k.Right), Class: k.Class}
+}
+
+// add adds the base inputs below a node.
+func (s inputs) add(n joincore.Node) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		s[n.Input] = true
+	case *joincore.Filter:
+		s.add(n.Child)
+	case *joincore.Join:
+		s.add(n.Left)
+		s.add(n.Right)
+	}
+}

@@ -1,0 +1,147 @@
+// Package filter makes filters of the keys of an input, in the form of
+// shm/layout.h. Feeds of other inputs drop the rows whose keys they lack.
+package filter
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"gpujoin/joincore"
+	"gpujoin/shm"
+)
+
+// Errors of Make.
+var (
+	ErrTooManyKeys = errors.New("the keys are too many for an extent")
+	ErrStopped     = errors.New("the job has ended")
+	ErrMalformed   = errors.New("the header of a key contradicts its length")
+)
+
+const (
+	// bitsPerKey makes about 1 % of the keys that are not in a Bloom filter pass.
+	bitsPerKey = 16
+	// leastBits lets about one in eight pass, and is still worth its memory.
+	leastBits = 6
+	// A bitmap is exact, so it is preferred while it is at most this large, in
+	// bytes, or this many times as large as the Bloom filter.
+	smallBitmap  = 64 << 10
+	bitmapFactor = 16
+)
+
+// Make writes a filter into extent: the keys in a column of r. It calls stopped
+// once per segment and ends with ErrStopped if that returns true. A peer may
+// change the values meanwhile, which changes only what the filter contains.
+func Make(extent []byte, r *joincore.Relation, column int, seed uint64, stopped func() bool) (shm.FilterHeader, error) {
+	if c := r.Columns[column]; c.Kind == joincore.Varlena || c.Width > 8 {
+		return ofBytes(extent, r, column, seed, stopped)
+	}
+	return ofIntegers(extent, r, column, seed, stopped)
+}
+
+// ofIntegers makes a filter of a Fixed column of 1, 2, 4 or 8 bytes.
+func ofIntegers(extent []byte, r *joincore.Relation, column int, seed uint64, stopped func() bool) (shm.FilterHeader, error) {
+	h := shm.FilterHeader{Magic: shm.FilterMagic, Version: shm.LayoutVersion, Kind: uint16(shm.FilterBitmap)}
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	scan := func(visit func(int64)) error {
+		for i := range r.Segments {
+			if stopped() {
+				return ErrStopped
+			}
+			visitKeys(&r.Segments[i], column, r.Columns[column].Width, visit)
+		}
+		return nil
+	}
+	if err := scan(func(key int64) { h.Keys, low, high = h.Keys+1, min(low, key), max(high, key) }); err != nil {
+		return h, err
+	}
+	if h.Keys == 0 {
+		shm.Append(extent[:0], &h)
+		return h, nil
+	}
+	h.Min, h.Max = low, high
+	kind, bytes, err := choose(h.Keys, uint64(high)-uint64(low), uint64(len(extent)-shm.FilterDataOff))
+	if err != nil {
+		return h, err
+	}
+	h.Kind, h.Bytes = uint16(kind), uint32(bytes)
+	data := extent[shm.FilterDataOff:][:bytes]
+	clear(data)
+	add := func(key int64) {
+		if at := uint64(key) - uint64(low); at < bytes*8 {
+			data[at/8] |= 1 << (at % 8)
+		}
+	}
+	if kind == shm.FilterBloom {
+		h.Seed = seed
+		add = func(key int64) { addToBloom(data, key, seed) }
+	}
+	if err := scan(add); err != nil {
+		return h, err
+	}
+	shm.Append(extent[:0], &h)
+	return h, nil
+}
+
+// addToBloom adds a key to a Bloom filter.
+func addToBloom(data []byte, key int64, seed uint64) {
+	block, bits := shm.BloomPlace(key, seed, uint64(len(data)/8))
+	word := data[8*block:]
+	binary.LittleEndian.PutUint64(word, binary.LittleEndian.Uint64(word)|bits)
+}
+
+// choose returns the kind and the bytes of a filter for that many keys, the
+// greatest of which exceeds the least by span, in an extent with room for the
+// given number of bytes.
+func choose(keys, span, room uint64) (shm.FilterKind, uint64, error) {
+	room = min(room, math.MaxUint32) / 8 * 8
+	bitmap := span/64*8 + 8 // at most 2^61
+	if bitmap <= room && (bitmap <= smallBitmap || bitmap/bitmapFactor <= wanted(keys)) {
+		return shm.FilterBitmap, bitmap, nil
+	}
+	bytes, err := bloomBytes(keys, room)
+	if err != nil {
+		return shm.FilterNone, 0, err
+	}
+	return shm.FilterBloom, bytes, nil
+}
+
+// wanted returns the bytes that a Bloom filter should have.
+func wanted(keys uint64) uint64 {
+	if keys >= math.MaxUint64/bitsPerKey {
+		return math.MaxUint64
+	}
+	return (keys*bitsPerKey + 63) / 64 * 8
+}
+
+// bloomBytes returns the bytes of a Bloom filter for that many keys in that room.
+func bloomBytes(keys, room uint64) (uint64, error) {
+	room = min(room, math.MaxUint32) / 8 * 8
+	bytes := wanted(keys)
+	if bytes > room {
+		if room*8/leastBits < keys {
+			return 0, ErrTooManyKeys
+		}
+		bytes = room
+	}
+	return bytes, nil
+}
+
+// visitKeys calls visit for each value of a column that is not NULL.
+func visitKeys(s *joincore.Segment, column, width int, visit func(int64)) {
+	v := &s.Columns[column]
+	read := func(row int) int64 { return int64(binary.LittleEndian.Uint64(v.Values[8*row:])) }
+	switch width {
+	case 1:
+		read = func(row int) int64 { return int64(int8(v.Values[row])) }
+	case 2:
+		read = func(row int) int64 { return int64(int16(binary.LittleEndian.Uint16(v.Values[2*row:]))) }
+	case 4:
+		read = func(row int) int64 { return int64(int32(binary.LittleEndian.Uint32(v.Values[4*row:]))) }
+	}
+	for row := range s.Rows {
+		if isPresent(v, row) {
+			visit(read(row))
+		}
+	}
+}

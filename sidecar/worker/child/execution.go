@@ -1,0 +1,184 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
+	"gpujoin/joincore/textcodes"
+	"gpujoin/sidecar/worker/control"
+)
+
+// execution is one run.
+type execution struct {
+	srv    *server
+	stream control.Worker_RunServer
+	box    *control.Mailbox[control.FromWorker]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	booked chan bool // answers to bookings
+
+	sink    *sink
+	columns int            // of the output
+	grants  sync.WaitGroup // batches whose extent has not arrived yet
+
+	mu      sync.Mutex
+	batches []*extent // of granted batches
+}
+
+func newExecution(s *server, stream control.Worker_RunServer) *execution {
+	r := &execution{srv: s, stream: stream, box: control.NewMailbox(stream.Send), booked: make(chan bool, 1)}
+	r.ctx, r.cancel = context.WithCancelCause(stream.Context())
+	return r
+}
+
+// run executes a plan. After it returns, no goroutine accesses the extents of
+// the run.
+func (r *execution) run(start *control.Start) *control.Done {
+	defer r.cancel(nil)
+	plan, err := start.GetPlan().Decode()
+	if err != nil {
+		return control.EncodeDone(err, nil)
+	}
+	r.columns = len(plan.Output)
+	r.sink = newSink(r.columns, r.box.Put)
+	over := make(chan struct{})
+	defer close(over)
+	go func() { // runs until the stream ends
+		r.cancel(r.receive())
+		<-over
+		r.grants.Wait()
+		r.srv.pool.done(r.batches...)
+	}()
+	inputs, extents, err := r.inputs(plan, start.GetInputs())
+	defer r.srv.pool.done(extents...)
+	if err != nil {
+		return control.EncodeDone(err, nil)
+	}
+	var stats joincore.Stats
+	err = r.execute(plan, inputs, &stats)
+	r.sink.fail(errOver)
+	return control.EncodeDone(err, &stats)
+}
+
+var errOver = errors.New("the execution has ended")
+
+// inputs locates the rows of a plan. It returns the extents in use also with an
+// error.
+func (r *execution) inputs(plan *joincore.Plan, list []*control.Relation) (out []*joincore.Relation, used []*extent, err error) {
+	if len(list) != len(plan.Inputs) {
+		return nil, nil, fmt.Errorf("%w: %d relations for %d inputs", control.ErrMalformed, len(list), len(plan.Inputs))
+	}
+	for i, in := range list {
+		relation := &joincore.Relation{Columns: plan.Inputs[i].Columns}
+		for _, s := range in.GetSegments() {
+			e, err := r.srv.pool.use(r.ctx, s.GetExtent())
+			if err != nil {
+				return nil, used, err
+			}
+			used = append(used, e)
+			segment, err := s.Decode(e.data, len(relation.Columns))
+			if err != nil {
+				return nil, used, err
+			}
+			relation.Segments = append(relation.Segments, segment)
+		}
+		out = append(out, relation)
+	}
+	return out, used, nil
+}
+
+// execute waits for a device and runs the plan on it, and on others if that pays.
+func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
+	defer device.Recover(&err)
+	device.PanicOnFault()
+	l := shortest(r.srv.queues)
+	if err := l.enter(r.ctx); err != nil {
+		return err
+	}
+	defer l.leave()
+	team, leave := r.srv.team(l, plan, inputs)
+	defer leave()
+	mem := newMemory(r.book)
+	defer func() {
+		if n := mem.close(); n > 0 {
+			r.srv.log.Error("a join leaked memory", "blocks", n)
+		}
+	}()
+	err = exec.Run(r.ctx, textcodes.New(together(team)), plan, inputs, mem, r.sink, l.Options, stats)
+	for _, p := range team {
+		err = deviceLost(p, err)
+	}
+	return err
+}
+
+// book requests memory from the daemon, one request at a time.
+func (r *execution) book(n int64) error {
+	r.box.Put(func(m *control.FromWorker) { m.Book = &control.Booking{Bytes: n} })
+	select {
+	case ok := <-r.booked:
+		if !ok {
+			return fmt.Errorf("%w: %d bytes for the worker", joincore.ErrBudget, n)
+		}
+		return nil
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
+}
+
+// receive handles the daemon's messages until it closes the stream or cancels.
+// The returned error is the reason for ending the run.
+func (r *execution) receive() error {
+	for {
+		m, err := r.stream.Recv()
+		if err != nil {
+			return fmt.Errorf("%w: the daemon closed the stream: %w", context.Canceled, err)
+		}
+		if m.GetCancel() {
+			return context.Canceled
+		}
+		for _, b := range m.GetGranted() {
+			r.grants.Go(func() { // its extent may not have arrived; a cancel must be read meanwhile
+				if err := r.grant(b); err != nil {
+					r.cancel(err)
+				}
+			})
+		}
+		for _, b := range m.GetRefused() {
+			if !r.sink.refuse(b.GetBatch()) {
+				return fmt.Errorf("%w: batch %d was refused and not requested", control.ErrMalformed, b.GetBatch())
+			}
+		}
+		for _, b := range m.GetBooked() {
+			select {
+			case r.booked <- b.GetBytes() > 0:
+			default:
+				return fmt.Errorf("%w: an answer without a request for memory", control.ErrMalformed)
+			}
+		}
+	}
+}
+
+// grant passes a granted batch to the sink.
+func (r *execution) grant(b *control.Batch) error {
+	e, err := r.srv.pool.use(r.ctx, b.GetSegment().GetExtent())
+	if err != nil {
+		return err
+	}
+	segment, err := b.GetSegment().Decode(e.data, r.columns)
+	if err != nil {
+		r.srv.pool.done(e)
+		return err
+	}
+	r.mu.Lock()
+	r.batches = append(r.batches, e)
+	r.mu.Unlock()
+	if !r.sink.grant(b.GetBatch(), e, segment) {
+		return fmt.Errorf("%w: batch %d was not requested", control.ErrMalformed, b.GetBatch())
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/worker/control"
+)
+
+// ErrLost reports that the child ended or was killed while it ran the job.
+var ErrLost = errors.New("the worker process ended")
+
+// errProtocol reports an invalid message from the child. The child is killed.
+var errProtocol = errors.New("the worker violated the protocol")
+
+// running is one job in a child.
+type running struct {
+	process *process
+	job     *executor.Job
+	stream  control.Worker_RunClient
+	box     *control.Mailbox[control.ToWorker]
+	ctx     context.Context // for granting batches
+	cancel  context.CancelFunc
+	grants  sync.WaitGroup
+
+	mu      sync.Mutex
+	asked   map[uint64]bool            // requested batches that were not granted yet
+	batches map[uint64]*joincore.Batch // batches that the child may write
+	booked  int64
+	refused error // why the sink refused a batch, which the child may not need
+	failed  error // error of the sink when it took a batch
+}
+
+// run executes a job in the child.
+func (p *process) run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
+	start, err := encodeJob(job)
+	if err != nil {
+		return err
+	}
+	r := &running{process: p, job: job, asked: map[uint64]bool{}, batches: map[uint64]*joincore.Batch{}}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	defer r.cancel()
+	// The stream must outlive ctx: closing it early would not tell us when the
+	// child has stopped writing.
+	streamCtx, hangUp := context.WithCancel(p.ctx)
+	defer hangUp()
+	if r.stream, err = p.worker.Run(streamCtx); err != nil {
+		p.brokenOff(err) // the child knows nothing of the job, which need not wait for its exit
+		return fmt.Errorf("%w: %w", ErrLost, p.exitReason())
+	}
+	r.box = control.NewMailbox(r.stream.Send)
+	r.box.Put(func(m *control.ToWorker) { m.Start = start })
+	stopped := make(chan struct{})
+	finished := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		r.cancelWith(ctx, finished)
+	}()
+	done, err := r.receive()
+	close(finished)
+	<-stopped
+	if err != nil {
+		if errors.Is(err, errProtocol) {
+			p.kill(err)
+		}
+		if !p.exitsWithin(p.config.Timing.Reap) {
+			r.retain()
+		}
+		err = fmt.Errorf("%w: %w", ErrLost, p.exitReason())
+	}
+	r.release()
+	hangUp()
+	_ = r.box.Flush() // fails if the child has ended or closed the stream
+	return r.outcome(ctx, done, err, stats)
+}
+
+// encodeJob builds the start message of a job.
+func encodeJob(job *executor.Job) (*control.Start, error) {
+	plan, err := control.EncodePlan(job.Plan)
+	if err != nil {
+		return nil, err
+	}
+	start := &control.Start{Plan: plan}
+	for _, in := range job.Inputs {
+		relation := &control.Relation{}
+		for i := range in.Segments {
+			s, err := control.EncodeSegment(&in.Segments[i], place(job))
+			if err != nil {
+				return nil, err
+			}
+			relation.Segments = append(relation.Segments, s)
+		}
+		start.Inputs = append(start.Inputs, relation)
+	}
+	return start, nil
+}
+
+func place(job *executor.Job) func([]byte) (control.Place, bool) {
+	return func(b []byte) (control.Place, bool) {
+		extent, offset, ok := job.Memory.Place(b)
+		return control.Place{Extent: extent, Offset: offset}, ok
+	}
+}
+
+// cancelWith sends a cancel request when ctx is done, and kills the child if it
+// does not stop in time.
+func (r *running) cancelWith(ctx context.Context, finished <-chan struct{}) {
+	select {
+	case <-finished:
+		return
+	case <-r.ctx.Done(): // by ctx, or because the sink has failed
+	}
+	r.box.Put(func(m *control.ToWorker) { m.Cancel = true })
+	patience := r.process.config.Timing.Cancel
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-finished:
+	case <-timer.C:
+		r.process.kill(fmt.Errorf("a cancelled join did not stop within %v", patience))
+	}
+}
+
+// receive handles the child's messages until the run is done. It returns
+// ErrLost if the child has ended and errProtocol if the child must be killed.
+func (r *running) receive() (*control.Done, error) {
+	for {
+		m, err := r.stream.Recv()
+		if err != nil {
+			r.process.brokenOff(err)
+			return nil, ErrLost
+		}
+		for _, w := range m.GetWanted() {
+			if err := r.want(w); err != nil {
+				return nil, err
+			}
+		}
+		for _, e := range m.GetEmitted() {
+			if err := r.emitted(e); err != nil {
+				return nil, err
+			}
+		}
+		for _, number := range m.GetDiscarded() {
+			b, err := r.take(number)
+			if err != nil {
+				return nil, err
+			}
+			r.job.Sink.Discard(b)
+		}
+		if b := m.GetBook(); b != nil {
+			r.book(b.GetBytes())
+		}
+		if d := m.GetDone(); d != nil {
+			return d, nil
+		}
+	}
+}
+
+// retain keeps what a killed child that has not exited may still write: its
+// batches' extents and the memory that is booked for it. A process can wait in a
+// driver for as long as it likes, and no signal ends that. The extents and the
+// memory are returned after the child's exit.
+func (r *running) retain() {
+	r.stopGrants()
+	var extents []func()
+	for _, b := range r.batches {
+		if release := retainBatch(r.job.Memory, b); release != nil {
+			extents = append(extents, release)
+		}
+	}
+	p, memory, booked := r.process, r.job.Memory, r.booked
+	r.booked = 0
+	p.config.Log.Warn("a killed worker does not exit; the memory of its job is kept until it does",
+		"provider", p.config.Name, "pid", p.cmd.Process.Pid, "extents", len(extents), "bytes", booked)
+	go func() {
+		<-p.exited
+		for _, release := range extents {
+			release()
+		}
+		memory.Unbook(booked)
+	}()
+}
+
+// retainBatch retains the extent of a batch. It returns nil if the child cannot
+// write to the batch, because it has no columns.
+func retainBatch(memory executor.Memory, b *joincore.Batch) (release func()) {
+	for i := range b.Columns {
+		if release := memory.Retain(b.Columns[i].Values); release != nil {
+			return release
+		}
+	}
+	return nil
+}
+
+// stopGrants makes the sink's pending answers return, and waits for them.
+func (r *running) stopGrants() {
+	r.cancel()
+	r.grants.Wait()
+}
+
+// release returns the batches and bookings of a child that no longer uses them.
+func (r *running) release() {
+	r.stopGrants()
+	for _, b := range r.batches {
+		r.job.Sink.Discard(b)
+	}
+	r.job.Memory.Unbook(r.booked)
+}
+
+// outcome returns the result of the job. An error of the sink or of the caller
+// takes precedence over the child's error.
+func (r *running) outcome(ctx context.Context, done *control.Done, err error, stats *joincore.Stats) error {
+	if stats != nil && done.GetStats() != nil {
+		*stats = done.GetStats().Decode(joins(r.job.Plan.Root), len(joincore.Aggregates(r.job.Plan.Root)))
+		stats.Provider = r.process.config.Name
+	}
+	switch {
+	case err == nil && done.GetFailure() == control.Failure_FAILURE_NONE && r.failed == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case r.failed != nil:
+		return r.failed
+	case err != nil:
+		return err
+	case done.GetFailure() == control.Failure_FAILURE_REFUSED && r.refused != nil:
+		return r.refused
+	}
+	if done.GetFailure() == control.Failure_FAILURE_DEVICE {
+		r.process.kill(done.Err())
+	}
+	return done.Err()
+}
+
+func joins(n joincore.Node) int {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return joins(n.Child)
+	case *joincore.Aggregate:
+		return joins(n.Child)
+	case *joincore.Join:
+		return 1 + joins(n.Left) + joins(n.Right)
+	}
+	return 0
+}
