@@ -9,6 +9,9 @@ ASSERT ?=
 DURATION ?= 60s
 SEED ?=
 DIR ?=
+OUT ?= build/documents
+A ?=
+B ?= build/documents
 
 PG ?= 15
 # What provides the server below build/postgres, if any: 16 and 18 are fetched, others built.
@@ -31,7 +34,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress duckdb tpch tpcds bench-join bench-load sim regress-forced differential sqllogic lint clean
+.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds bench-join bench-load sim regress-forced differential sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -63,6 +66,12 @@ test: build $(STATICCHECK) $(DEADCODE) ## run all tests: lint, unit, CUDA builds
 
 regress: build ## run sql/regress and sql/isolation; with PG=16, 17 or 18 on that version alone: make regress PG=17
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check -only regress
+
+documents: build ## write the jobs that sql/regress sends, to compare two trees: make documents OUT=build/documents
+	@cd tests && $(GO) run -buildvcs=false ./cmd/check -documents "$(abspath $(OUT))"
+
+documents-diff: ## compare two such files: make documents-diff A=before B=build/documents
+	@cd tests && $(GO) run -buildvcs=false ./cmd/check -diff-documents "$(abspath $(A))" "$(abspath $(B))"
 
 duckdb:
 	@tools/build-duckdb.sh

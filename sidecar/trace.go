@@ -7,16 +7,9 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"gpujoin/shm"
 )
-
-// TraceMagic is the start of a trace file. Records follow it.
-const TraceMagic = "GJT1"
-
-// TraceRecordSize is the size in bytes of a record's header, which precedes the
-// frame: microseconds since the start of the trace and session id, 8 bytes
-// each; direction (1: from the daemon) and size of the frame in bytes, 4 bytes
-// each.
-const TraceRecordSize = 24
 
 // maxTraceQueue is the maximum number of bytes of records that wait to be
 // written. A record that exceeds it is dropped. Any frame fits into an empty queue.
@@ -40,10 +33,10 @@ type Tracer struct {
 	err     error // of w; nothing is written after it
 }
 
-// NewTracer returns a Tracer that writes to w. It writes TraceMagic at once. The
+// NewTracer returns a Tracer that writes to w. It writes shm.TraceMagic at once. The
 // caller must call Close.
 func NewTracer(w io.Writer) (*Tracer, error) {
-	if _, err := io.WriteString(w, TraceMagic); err != nil {
+	if _, err := io.WriteString(w, shm.TraceMagic); err != nil {
 		return nil, err
 	}
 	t := &Tracer{w: w, start: time.Now(), done: make(chan struct{})}
@@ -71,7 +64,7 @@ func (t *Tracer) record(session uint64, fromDaemon bool, parts ...[]byte) {
 	if t.closed || t.err != nil {
 		return
 	}
-	if len(t.queue)+TraceRecordSize+n > maxTraceQueue {
+	if len(t.queue)+shm.TraceRecordSize+n > maxTraceQueue {
 		t.dropped++
 		return
 	}

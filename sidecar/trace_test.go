@@ -37,7 +37,7 @@ func TestCutTrace(t *testing.T) {
 	for cut := range b.Len() + 1 {
 		var out strings.Builder
 		err := DumpTrace(&out, bytes.NewReader(b.Bytes()[:cut]))
-		if (err != nil) != (cut < len(TraceMagic)) {
+		if (err != nil) != (cut < len(shm.TraceMagic)) {
 			t.Errorf("cut at %d: %v", cut, err)
 		}
 		if cut == b.Len() && (!strings.Contains(out.String(), "session 7 -> HELLO") || !strings.Contains(out.String(), "<- END")) {

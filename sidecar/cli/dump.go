@@ -53,7 +53,7 @@ func dumpFile(w io.Writer, path string, rows int) error {
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if string(head) == sidecar.TraceMagic {
+	if string(head) == shm.TraceMagic {
 		return sidecar.DumpTrace(w, bufio.NewReader(f))
 	}
 	if !st.Mode().IsRegular() || st.Size() > shm.ExtentMaxSize {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -28,11 +29,25 @@ type step struct {
 
 func main() {
 	only := flag.String("only", "", "run one group: lint, unit, cuda, regress or e2e; or gpu or multi, on a machine with GPUs")
+	documents := flag.String("documents", "", "write the job documents of sql/regress to this file, and nothing else")
+	diff := flag.Bool("diff-documents", false, "compare two such files, which are the arguments")
 	flag.Parse()
 	root, err := harness.Root()
+	switch {
+	case err != nil:
+	case *documents != "":
+		err = writeDocuments(root, *documents)
+	case *diff && flag.NArg() == 2:
+		err = diffDocuments(flag.Arg(0), flag.Arg(1))
+	case *diff:
+		err = errors.New("-diff-documents needs two files")
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "check:", err)
 		os.Exit(2)
+	}
+	if *documents != "" || *diff {
+		return
 	}
 	steps := slices.Concat(lintSteps(), goTestSteps(), cudaSteps(), regressSteps())
 	if *only == "gpu" {

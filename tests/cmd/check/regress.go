@@ -17,23 +17,23 @@ import (
 
 func regressSteps() []step {
 	steps := []step{
-		{"regress", "pg_regress", regress("regress", "sql", ".sql", selected)},
-		{"regress", "isolation", regress("isolation", "specs", ".spec", selected)},
+		{"regress", "pg_regress", regress("regress", "sql", ".sql", selected, nil)},
+		{"regress", "isolation", regress("isolation", "specs", ".spec", selected, nil)},
 	}
 	if major, err := selectedMajor(); err != nil || major != "15" {
 		return steps // only the selected version
 	}
 	for _, major := range []string{"16", "18"} {
 		steps = append(steps,
-			step{"regress", "pg_regress, PostgreSQL " + major, regress("regress", "sql", ".sql", fetched(major))},
-			step{"regress", "isolation, PostgreSQL " + major, regress("isolation", "specs", ".spec", fetched(major))})
+			step{"regress", "pg_regress, PostgreSQL " + major, regress("regress", "sql", ".sql", fetched(major), nil)},
+			step{"regress", "isolation, PostgreSQL " + major, regress("isolation", "specs", ".spec", fetched(major), nil)})
 	}
 	return steps
 }
 
 // regress runs the files of sql/<suite>/<inputs> against a private cluster with
 // a daemon.
-func regress(suite, inputs, ending string, find finder) func(string) outcome {
+func regress(suite, inputs, ending string, find finder, daemon harness.DaemonOptions) func(string) outcome {
 	return func(root string) outcome {
 		files, err := filepath.Glob(filepath.Join(root, "sql", suite, inputs, "*"+ending))
 		if err != nil || len(files) == 0 {
@@ -47,7 +47,7 @@ func regress(suite, inputs, ending string, find finder) func(string) outcome {
 		if err != nil {
 			return one(false, err.Error())
 		}
-		o, err := runRegress(root, server, suite, tests)
+		o, err := runRegress(root, server, suite, tests, daemon)
 		if err != nil {
 			o.failed++
 			o.output += err.Error() + "\n"
@@ -83,12 +83,12 @@ func inOrder(root, suite string, files []string, ending string) ([]string, error
 // database is also the name that make installcheck uses.
 const database = "contrib_regression"
 
-func runRegress(root string, server harness.Server, suite string, tests []string) (o outcome, err error) {
+func runRegress(root string, server harness.Server, suite string, tests []string, daemon harness.DaemonOptions) (o outcome, err error) {
 	env, err := harness.PrepareServer(root, server)
 	if err != nil {
 		return o, err
 	}
-	pair, err := env.StartPair(nil, nil)
+	pair, err := env.StartPair(nil, daemon)
 	if err != nil {
 		return o, err
 	}
