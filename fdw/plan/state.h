@@ -96,7 +96,7 @@ typedef struct GjTreeSize
 {
 	int			levels;
 	int			bytes;			/* of all conditions */
-	int			parameters;		/* of all conditions, at most */
+	int			parameters;		/* the same, at most */
 } GjTreeSize;
 
 /*
@@ -115,6 +115,7 @@ typedef struct GjTree
 	List	   *residual;		/* the others of GjClauses */
 	List	   *filter;
 	List	   *deferred;
+	List	   *shipped;
 	GjTreeSize	size;			/* without deferred conditions */
 	GjTreeSize	whole_size;		/* with them */
 	bool		ships_deferred; /* those of the whole tree */

@@ -6,8 +6,150 @@
 
 #include "postgres.h"
 
-#include "plan/block/grouping.h"
+#include "plan/expr/expr.h"
 #include "plan/state.h"
+
+/* ---- the aggregation of a query block, as the daemon does it ---- */
+
+/* An aggregation as core plans it. */
+typedef struct GjGrouping
+{
+	List	   *keys;			/* GROUP BY expressions */
+	List	   *clauses;		/* their SortGroupClauses */
+	List	   *sets;			/* grouping sets: lists of references of clauses;
+								 * NIL: one by all keys */
+	List	   *leaves;			/* what is read above it, custom_scan_tlist: keys,
+								 * then columns that depend on them, Aggrefs and
+								 * GroupingFuncs */
+	List	   *having;			/* conditions on groups */
+} GjGrouping;
+
+/* An aggregate function of the daemon's. */
+typedef struct GjFunction
+{
+	const char *name;
+	GjExpr	   *arg;			/* NULL: none */
+	GjExpr	   *filter;			/* NULL: none */
+	bool		distinct;
+} GjFunction;
+
+/* Two columns of the daemon's result that must agree. */
+typedef struct GjCheck
+{
+	int			first;
+	int			second;
+	bool		packed;			/* extremes of both ways to pack, else integers */
+	int			key;			/* column; where it is NULL, nothing is shown; or -1 */
+} GjCheck;
+
+/* The members of an aggregate node of the job, docs/job.md. */
+typedef struct GjMembers
+{
+	List	   *keys;			/* of GjExpr */
+	List	   *carry;			/* of GjExpr, which are columns */
+	List	   *functions;		/* of GjFunction, each once */
+} GjMembers;
+
+/* An aggregation of the rows of a tree, translated. */
+typedef struct GjAggregation
+{
+	GjTranslator translator;
+	const GjGrouping *grouping;
+	GjAggregate *result;		/* but for its texts; its arrays have room for all
+								 * leaves */
+	int			source;			/* number of the daemon's result as an input */
+	GjMembers	rows;			/* of the aggregation of rows */
+	List	   *checks;			/* of GjCheck */
+	GjExpr	   *check;			/* the other conditions and members of GjAggregate */
+	GjExpr	   *having;
+	GjMembers	combined;		/* of the aggregation by grouping sets */
+	GjExpr	   *set_filter;
+} GjAggregation;
+
+/*
+ * Translates an aggregation of the tree's rows.  Returns the reason why it cannot
+ * be translated.  If there is none, *a is filled in.  It keeps the grouping.
+ */
+extern GjReject gj_translate_aggregation(PlannerInfo *root, const GjTree *tree,
+										 const GjGrouping *grouping, GjAggregation *a);
+
+/* Does the daemon accept the document of a job with the tree and this above it? */
+extern bool gj_aggregation_fits(const GjAggregation *a, const GjTree *tree);
+
+/* Gives what it reads numbers in the job that is being made, and writes it. */
+extern GjAggregate *gj_write_aggregation(GjInputs *inputs, const GjAggregation *a);
+
+/* ---- its columns and functions ---- */
+
+/* Adds an empty column to the result. */
+extern GjColumn *gj_add_column(GjAggregation *a);
+
+/* Describes an integer that the daemon computes. */
+extern void gj_describe_integer(GjColumn *column, int width);
+
+/*
+ * Describes a column that returns values of this type as they are fed.  Returns
+ * false if there is none.
+ */
+extern bool gj_describe_type(GjColumn *column, Oid type, int32 typmod, Oid collation);
+
+/*
+ * Returns the column of the daemon's result with this function, and adds it
+ * if necessary.
+ */
+extern int	gj_function_column(GjAggregation *a, const char *name, GjExpr *arg,
+							   GjExpr *filter, bool distinct, int width);
+
+/* Does equality in GROUP BY mean equal bytes in the daemon's column? */
+extern bool gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key);
+
+/*
+ * Adds the columns that an aggregate function needs, and describes in *result
+ * how they become its value.  Returns the reason why that is not possible.
+ */
+extern GjReject gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result);
+
+/* ---- which one of equal numerics PostgreSQL shows (plan/block/display_scale.c) ---- */
+
+/*
+ * The column with the least or greatest display scale of the values that are
+ * not NULL, by the function's name.
+ */
+extern int	gj_scale_column(GjAggregation *a, const char *name, GjExpr *arg, GjExpr *filter);
+
+/*
+ * A value and its display scale as one integer, so that values are compared
+ * first.  operator: "+" or "-"; of values that are equal, the order by scale
+ * is then ascending or descending.
+ */
+extern GjExpr *gj_packed(GjExpr *arg, const char *operator);
+
+/*
+ * Adds a check of the looks of an expression.  Returns false if it would
+ * probably fail, unless joins are forced.
+ */
+extern bool gj_add_check(GjAggregation *a, GjCheck check, const Expr *expr);
+
+/*
+ * The condition of all checks on the result, which is the daemon's input of
+ * this number.  It is true or an arithmetic error.  NULL: there is no check.
+ */
+extern GjExpr *gj_check_condition(const GjAggregation *a, int input);
+
+/* Does anything above the aggregation depend on how this key looks? */
+extern bool gj_is_shown(const PlannerInfo *root, const List *having, const Expr *key);
+
+/* ---- grouping sets ---- */
+
+/*
+ * Completes an aggregation by all keys, whose columns have been added, to one
+ * by grouping sets.
+ */
+extern GjReject gj_add_grouping_sets(GjAggregation *a);
+
+/* Adds the input whose rows are the grouping sets, behind all others. */
+extern void gj_add_sets_input(GjInputs *inputs, const GjGrouping *grouping,
+							  const GjAggregate *aggregate);
 
 /* ---- the CustomPath of an OffloadBlock ---- */
 
@@ -20,7 +162,8 @@ typedef struct GjBlockPath
 	CustomPath	cpath;
 	GjVariant	variant;
 	GjTree	   *tree;
-	GjGrouping	grouping;
+	const GjGrouping *grouping;
+	GjAggregation *aggregation; /* NULL: of a block above a Gather */
 	double		groups;			/* before HAVING */
 	double		growth;		/* groups / core's estimate of them */
 	double		finest_groups;	/* by all keys, if there are grouping sets */

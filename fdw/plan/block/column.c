@@ -8,8 +8,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
-#include "job/job.h"
-#include "plan/block/column.h"
+#include "plan/block/block.h"
 #include "plan/join/keys.h"
 
 GjColumn *
@@ -43,43 +42,27 @@ gj_describe_type(GjColumn *column, Oid type, int32 typmod, Oid collation)
 	return true;
 }
 
-void
-gj_append_item(StringInfo list, const char *item)
-{
-	if (list->len > 0)
-		appendStringInfoChar(list, ',');
-	appendStringInfoString(list, item);
-}
-
 int
-gj_function_column(GjAggregation *a, const char *name, const char *arg, const char *filter,
+gj_function_column(GjAggregation *a, const char *name, GjExpr *arg, GjExpr *filter,
 				   bool distinct, int width)
 {
-	StringInfoData json;
+	int			first = a->result->ncolumns - list_length(a->rows.functions);
 	GjFunction *function;
-	int			first = a->result->ncolumns - list_length(a->functions);
 	ListCell   *lc;
 
-	initStringInfo(&json);
-	appendStringInfo(&json, "{\"fn\":\"%s\"", name);
-	if (arg != NULL)
-		appendStringInfo(&json, ",\"arg\":%s", arg);
-	if (distinct)
-		appendStringInfoString(&json, ",\"distinct\":true");
-	if (filter != NULL)
-		appendStringInfo(&json, ",\"filter\":%s", filter);
-	appendStringInfoChar(&json, '}');
-
-	foreach(lc, a->functions)
-		if (strcmp(((const GjFunction *) lfirst(lc))->json, json.data) == 0)
+	foreach(lc, a->rows.functions)
+	{
+		function = lfirst(lc);
+		if (strcmp(function->name, name) == 0 && function->distinct == distinct &&
+			gj_same_expr(function->arg, arg) && gj_same_expr(function->filter, filter))
 			return first + foreach_current_index(lc);
-	gj_append_item(&a->functions_json, json.data);
+	}
 	function = palloc(sizeof(GjFunction));
 	*function = (GjFunction)
 	{
-		.name = name, .distinct = distinct, .json = json.data
+		.name = name, .arg = arg, .filter = filter, .distinct = distinct
 	};
-	a->functions = lappend(a->functions, function);
+	a->rows.functions = lappend(a->rows.functions, function);
 	gj_describe_integer(gj_add_column(a), width);
 	return a->result->ncolumns - 1;
 }
@@ -98,7 +81,7 @@ gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key)
 	switch (op->kind)
 	{
 		case GJ_KEY_NUMERIC:
-			/* as decimals of one scale; how they look is checked (plan/block/display_scale.h) */
+			/* as decimals of one scale; how they look is checked (plan/block/display_scale.c) */
 			return true;
 		case GJ_KEY_BPCHAR:
 			/* values are padded to one length */

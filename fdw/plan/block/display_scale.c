@@ -1,5 +1,9 @@
 /*
  * plan/block/display_scale.c - which one of equal numerics PostgreSQL shows.
+ *
+ * 1.0 and 1.00 are equal and look different.  Of such values PostgreSQL shows
+ * one that depends on the order of the rows.  A check of the groups ends the
+ * job before its first row if there is more than one to choose from.
  */
 #include "postgres.h"
 
@@ -7,32 +11,25 @@
 
 #include "numeric/decimal.h"
 #include "options.h"
-#include "plan/block/display_scale.h"
-#include "plan/expr/leaf.h"
-#include "plan/expr/unscaled_numeric.h"
+#include "plan/block/block.h"
 
 /* ---- columns ---- */
 
 int
-gj_scale_column(GjAggregation *a, const char *name, const GjValueJson *arg, const char *filter)
+gj_scale_column(GjAggregation *a, const char *name, GjExpr *arg, GjExpr *filter)
 {
-	char	   *known = psprintf("{\"not\":{\"is_null\":%s}}", arg->json);
-	GjValueJson scale = {.json = arg->display_scale, .kind = GJ_KIND_INT};
+	GjExpr	   *known = gj_not(gj_is_null(arg));
 
-	gj_set_width(&scale, 4);
-	if (filter != NULL)
-		known = psprintf("{\"and\":[%s,%s]}", filter, known);
-	return gj_function_column(a, name, scale.json, known, false, scale.width);
+	return gj_function_column(a, name, gj_call("+", 4, arg->display_scale, gj_int(0)),
+							  filter != NULL ? gj_both(filter, known) : known, false, 4);
 }
 
 /* A number that does not fit is an arithmetic error. */
-char *
-gj_packed(const GjValueJson *arg, char operator)
+GjExpr *
+gj_packed(GjExpr *arg, const char *operator)
 {
-	char	   *shifted = gj_call_json('*', 8, arg->json,
-									   psprintf("{\"int\":%d}", GJ_PACKED_FACTOR));
-
-	return gj_call_json(operator, 8, shifted, arg->display_scale);
+	return gj_call(operator, 8, gj_call("*", 8, arg, gj_int(GJ_PACKED_FACTOR)),
+				   arg->display_scale);
 }
 
 /* ---- checks ---- */
@@ -47,55 +44,45 @@ gj_add_check(GjAggregation *a, GjCheck check, const Expr *expr)
 	return gj_debug_force || gj_looks_alike(a->translator.root, expr);
 }
 
-static char *
-column_text(int input, int column)
-{
-	GjOutput	place = {.input = input, .column = column};
-
-	return psprintf("{\"column\":%s}", gj_reference_json(place));
-}
-
 /*
  * One extreme is value * factor + scale, the other one value * factor - scale,
  * and each scale is less than the factor.  So the factor's double
  * divides their sum only if the scales are equal.
  */
-static char *
+static GjExpr *
 differ(const GjCheck *check, int input)
 {
-	char	   *first = column_text(input, check->first);
-	char	   *second = column_text(input, check->second);
+	GjExpr	   *first = gj_result_column(input, check->first, false);
+	GjExpr	   *second = gj_result_column(input, check->second, false);
+	GjExpr	   *result;
 
 	if (check->packed)
 	{
-		first = gj_call_json('%', 16, gj_call_json('+', 16, first, second),
-							 psprintf("{\"int\":%d}", 2 * GJ_PACKED_FACTOR));
-		second = "{\"int\":0}";
+		first = gj_call("%", 16, gj_call("+", 16, first, second), gj_int(2 * GJ_PACKED_FACTOR));
+		second = gj_int(0);
 	}
-	first = psprintf("{\"compare\":\"<>\",\"left\":%s,\"right\":%s}", first, second);
+	result = gj_compare(GJ_TEST_NE, first, second);
 	if (check->key < 0)
-		return first;
-	return psprintf("{\"and\":[{\"not\":{\"is_null\":%s}},%s]}",
-					column_text(input, check->key), first);
+		return result;
+	return gj_both(gj_not(gj_is_null(gj_result_column(input, check->key, false))), result);
 }
 
-char *
-gj_check_text(const GjAggregation *a, int input)
+GjExpr *
+gj_check_condition(const GjAggregation *a, int input)
 {
-	StringInfoData any;
+	List	   *any = NIL;
 	ListCell   *lc;
 
 	if (a->checks == NIL)
 		return NULL;
-	initStringInfo(&any);
 	foreach(lc, a->checks)
-		gj_append_item(&any, differ(lfirst(lc), input));
+		any = lappend(any, differ(lfirst(lc), input));
 
 	/* a division by zero */
-	return psprintf("{\"compare\":\"=\",\"left\":%s,\"right\":{\"int\":1}}",
-					gj_call_json('/', 8, "{\"int\":1}",
-								 gj_choice_json(psprintf("{\"or\":[%s]}", any.data),
-												"{\"int\":0}", "{\"int\":1}")));
+	return gj_compare(GJ_TEST_EQ,
+					  gj_call("/", 8, gj_int(1),
+							  gj_choice(gj_junction(GJ_EXPR_OR, any), gj_int(0), gj_int(1))),
+					  gj_int(1));
 }
 
 /* ---- what is shown ---- */

@@ -3,7 +3,7 @@
  *
  * The daemon counts, sums integers in 128 bits, and finds extremes.  What
  * PostgreSQL makes of these, with its display scale, is decided here and done
- * by result/aggregates.c.  Functions of floats are in plan/block/functions_float.c.
+ * by result/aggregates.c.
  */
 #include "postgres.h"
 
@@ -13,33 +13,31 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "plan/block/display_scale.h"
-#include "plan/block/functions.h"
-#include "plan/block/functions_float.h"
-#include "plan/expr/leaf.h"
+#include "options.h"
+#include "plan/block/block.h"
 
 /* The value of an extreme; its display scale is that of all rows with it. */
 static GjReject
-add_packed_extreme(GjAggregation *a, const Expr *expr, const char *name, const GjValueJson *arg,
-				   const char *filter, GjResult *result)
+add_packed_extreme(GjAggregation *a, const Expr *expr, const char *name, GjExpr *arg,
+				   GjExpr *filter, GjResult *result)
 {
-	int			other = gj_function_column(a, name, gj_packed(arg, '-'), filter, false, 8);
+	int			other = gj_function_column(a, name, gj_packed(arg, "-"), filter, false, 8);
 
 	result->finish = GJ_FINISH_PACKED;
-	result->column = gj_function_column(a, name, gj_packed(arg, '+'), filter, false, 8);
+	result->column = gj_function_column(a, name, gj_packed(arg, "+"), filter, false, 8);
 	result->scale = arg->scale;
 	return gj_add_check(a, (GjCheck) {.first = result->column, .second = other, .packed = true, .key = -1},
 						expr) ? GJ_ACCEPTED : GJ_REJECT_AGGREGATE;
 }
 
 static GjReject
-add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJson *arg,
-			const char *filter, GjResult *result)
+add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjExpr *arg,
+			GjExpr *filter, GjResult *result)
 {
 	Oid			type = getBaseType(aggref->aggtype);
 
 	if (arg->kind == GJ_KIND_INT)
-		gj_set_width(arg, get_typlen(type));
+		arg = gj_to_width(arg, get_typlen(type));
 
 	if (arg->kind == GJ_KIND_TEXT &&
 		(type == BPCHAROID || !OidIsValid(aggref->inputcollid) || !gj_collation_is_c(aggref->inputcollid)))
@@ -47,7 +45,7 @@ add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJso
 	if (arg->display_scale != NULL)
 		return add_packed_extreme(a, linitial_node(TargetEntry, aggref->args)->expr, name, arg,
 								  filter, result);
-	result->column = gj_function_column(a, name, arg->json, filter, false, Max(arg->width, 1));
+	result->column = gj_function_column(a, name, arg, filter, false, Max(arg->width, 1));
 	if (arg->kind == GJ_KIND_DECIMAL)
 	{
 		result->finish = GJ_FINISH_NUMERIC;
@@ -61,14 +59,14 @@ add_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjValueJso
 
 /* expr: the argument. */
 static GjReject
-add_sum(GjAggregation *a, const Expr *expr, const GjValueJson *arg, const char *filter,
+add_sum(GjAggregation *a, const Expr *expr, GjExpr *arg, GjExpr *filter,
 		bool distinct, GjFinish finish, GjResult *result)
 {
 	int			values;
 	int			looks;
 
 	result->finish = finish;
-	result->column = gj_function_column(a, "sum", arg->json, filter, distinct, 16);
+	result->column = gj_function_column(a, "sum", arg, filter, distinct, 16);
 	result->scale = arg->scale;
 	if (arg->display_scale == NULL)
 		return GJ_ACCEPTED;
@@ -77,22 +75,22 @@ add_sum(GjAggregation *a, const Expr *expr, const GjValueJson *arg, const char *
 		return GJ_ACCEPTED;
 
 	/* of equal values one is added: all must have the same scale */
-	values = gj_function_column(a, "count", arg->json, filter, true, 8);
-	looks = gj_function_column(a, "count", gj_packed(arg, '+'), filter, true, 8);
+	values = gj_function_column(a, "count", arg, filter, true, 8);
+	looks = gj_function_column(a, "count", gj_packed(arg, "+"), filter, true, 8);
 	return gj_add_check(a, (GjCheck) {.first = values, .second = looks, .key = -1}, expr) ?
 		GJ_ACCEPTED : GJ_REJECT_AGGREGATE;
 }
 
 /* A variance or standard deviation, finished by result/aggregates.c. */
 static GjReject
-add_spread(GjAggregation *a, const GjValueJson *arg, const char *filter, bool distinct,
+add_spread(GjAggregation *a, GjExpr *arg, GjExpr *filter, bool distinct,
 		   GjFinish finish, GjResult *result)
 {
 	if (distinct)
 		return GJ_REJECT_AGGREGATE;
 	(void) add_sum(a, NULL, arg, filter, false, finish, result);
-	result->squares = gj_function_column(a, "sum_squares", arg->json, filter, false, 32);
-	result->count = gj_function_column(a, "count", arg->json, filter, false, 8);
+	result->squares = gj_function_column(a, "sum_squares", arg, filter, false, 32);
+	result->count = gj_function_column(a, "count", arg, filter, false, 8);
 	return GJ_ACCEPTED;
 }
 
@@ -165,32 +163,75 @@ computation_of(Oid function)
 }
 
 /* A column of any type, as a value that is NULL where the column is. */
-static bool
-translate_presence(GjAggregation *a, Expr *expr, GjValueJson *value)
+static GjExpr *
+translate_presence(GjAggregation *a, Expr *expr)
 {
 	NullTest   *test = makeNode(NullTest);
-	char	   *known;
+	GjExpr	   *known;
 
 	test->arg = expr;
 	test->nulltesttype = IS_NOT_NULL;
 	known = gj_translate_condition(&a->translator, (Expr *) test);
-	if (known == NULL)
-		return false;
-	value->json = gj_choice_json(known, "{\"int\":1}", psprintf("{\"null\":%d}", GJ_CONSTANT_WIDTH));
-	value->kind = GJ_KIND_INT;
-	value->width = GJ_CONSTANT_WIDTH;
-	value->scale = 0;
-	value->display_scale = NULL;
-	return true;
+	return known != NULL ? gj_choice(known, gj_int(1), gj_null(GJ_CONSTANT_WIDTH)) : NULL;
 }
+
+/* ---- floats ---- */
+
+/* The least or greatest float.  PostgreSQL orders NaN after all others. */
+static GjReject
+add_float_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjExpr *filter,
+				  GjResult *result)
+{
+	Expr	   *expr = linitial_node(TargetEntry, aggref->args)->expr;
+	GjExpr	   *arg;
+
+	while (IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	arg = gj_translate_plain_float(&a->translator, expr, GJ_READ_VALUE);
+	if (arg == NULL)
+		return GJ_REJECT_VALUE;
+	result->finish = aggref->aggtype == FLOAT4OID ? GJ_FINISH_FLOAT4 : GJ_FINISH_FLOAT8;
+	result->column = gj_function_column(a, name, arg, filter, false, arg->width);
+	return GJ_ACCEPTED;
+}
+
+/*
+ * PostgreSQL's sums of floats depend on the order of the rows and the daemon's do
+ * not (joincore/float.go), so they differ in the last digits and are computed only
+ * if gpujoin.float_aggregates is on.
+ */
+static GjReject
+add_float_sum(GjAggregation *a, const Aggref *aggref, bool average, GjExpr *filter,
+			  GjResult *result)
+{
+	bool		single = aggref->aggtype == FLOAT4OID;
+	GjExpr	   *arg;
+
+	/* verification compares all digits */
+	if (!gj_float_aggregates || gj_verify)
+		return GJ_REJECT_FLOAT_AGGREGATE;
+	if (aggref->aggdistinct != NIL)
+		return GJ_REJECT_AGGREGATE;
+	a->translator.floats = true;
+	arg = gj_translate_value(&a->translator, linitial_node(TargetEntry, aggref->args)->expr);
+	a->translator.floats = false;
+	if (arg == NULL)
+		return GJ_REJECT_VALUE;
+	result->finish = single ? GJ_FINISH_FLOAT4 : GJ_FINISH_FLOAT8;
+	result->column = gj_function_column(a, average ? "avg_float" : single ? "sum_float4" : "sum_float8",
+										arg, filter, false, sizeof(int64));
+	return GJ_ACCEPTED;
+}
+
+/* ---- all functions ---- */
 
 GjReject
 gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 {
 	bool		distinct = aggref->aggdistinct != NIL;
 	Computation computation;
-	GjValueJson arg;
-	char	   *filter = NULL;
+	GjExpr	   *arg;
+	GjExpr	   *filter = NULL;
 	Expr	   *expr;
 
 	if (aggref->aggorder != NIL || aggref->aggdirectargs != NIL || aggref->agglevelsup != 0 ||
@@ -215,50 +256,51 @@ gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result)
 	expr = linitial_node(TargetEntry, aggref->args)->expr;
 	computation = computation_of(aggref->aggfnoid);
 	if (computation == COMPUTE_SUM_FLOAT || computation == COMPUTE_AVERAGE_FLOAT)
-		return gj_add_float_sum(a, aggref, computation == COMPUTE_AVERAGE_FLOAT, filter, result);
+		return add_float_sum(a, aggref, computation == COMPUTE_AVERAGE_FLOAT, filter, result);
 	if (distinct && !gj_groups_by_bytes(linitial(aggref->aggdistinct), expr))
 		return GJ_REJECT_AGGREGATE;
 	if (computation == COMPUTE_NOTHING)
 		return GJ_REJECT_AGGREGATE;
 	if (computation == COMPUTE_MIN_FLOAT || computation == COMPUTE_MAX_FLOAT)
-		return gj_add_float_extreme(a, aggref, computation == COMPUTE_MIN_FLOAT ? "min" : "max",
+		return add_float_extreme(a, aggref, computation == COMPUTE_MIN_FLOAT ? "min" : "max",
 									filter, result);
-	if (!gj_translate_value(&a->translator, expr, &arg) &&
-		!(computation == COMPUTE_COUNT && !distinct && translate_presence(a, expr, &arg)))
+	arg = gj_translate_value(&a->translator, expr);
+	if (arg == NULL && computation == COMPUTE_COUNT && !distinct)
+		arg = translate_presence(a, expr);
+	if (arg == NULL)
 		return GJ_REJECT_VALUE;
 	switch (computation)
 	{
 		case COMPUTE_COUNT:
 			result->finish = GJ_FINISH_INT8;
-			result->column = gj_function_column(a, "count", arg.json, filter, distinct, 8);
+			result->column = gj_function_column(a, "count", arg, filter, distinct, 8);
 			return GJ_ACCEPTED;
 		case COMPUTE_SUM:
-			return add_sum(a, expr, &arg, filter, distinct,
+			return add_sum(a, expr, arg, filter, distinct,
 						   aggref->aggtype == INT8OID ? GJ_FINISH_INT8 : GJ_FINISH_NUMERIC, result);
 		case COMPUTE_AVERAGE:
-			result->count = gj_function_column(a, "count", arg.json, filter, distinct, 8);
-			return add_sum(a, expr, &arg, filter, distinct, GJ_FINISH_AVERAGE, result);
+			result->count = gj_function_column(a, "count", arg, filter, distinct, 8);
+			return add_sum(a, expr, arg, filter, distinct, GJ_FINISH_AVERAGE, result);
 		case COMPUTE_VAR_POP:
-			return add_spread(a, &arg, filter, distinct, GJ_FINISH_VAR_POP, result);
+			return add_spread(a, arg, filter, distinct, GJ_FINISH_VAR_POP, result);
 		case COMPUTE_VAR_SAMP:
-			return add_spread(a, &arg, filter, distinct, GJ_FINISH_VAR_SAMP, result);
+			return add_spread(a, arg, filter, distinct, GJ_FINISH_VAR_SAMP, result);
 		case COMPUTE_STDDEV_POP:
-			return add_spread(a, &arg, filter, distinct, GJ_FINISH_STDDEV_POP, result);
+			return add_spread(a, arg, filter, distinct, GJ_FINISH_STDDEV_POP, result);
 		case COMPUTE_STDDEV_SAMP:
-			return add_spread(a, &arg, filter, distinct, GJ_FINISH_STDDEV_SAMP, result);
+			return add_spread(a, arg, filter, distinct, GJ_FINISH_STDDEV_SAMP, result);
 		case COMPUTE_AND:
 		case COMPUTE_OR:
 			result->finish = GJ_FINISH_VALUE;
-			gj_set_width(&arg, 1);
 			result->column = gj_function_column(a, computation == COMPUTE_OR ? "bool_or" : "bool_and",
-											 arg.json, filter, false, 1);
+												gj_to_width(arg, 1), filter, false, 1);
 			(void) gj_describe_type(&a->result->columns[result->column], BOOLOID, -1, InvalidOid);
 			return GJ_ACCEPTED;
 		case COMPUTE_MIN:
 		case COMPUTE_MAX:
 			result->finish = GJ_FINISH_VALUE;
 			return add_extreme(a, aggref, computation == COMPUTE_MIN ? "min" : "max",
-							   &arg, filter, result);
+							   arg, filter, result);
 		case COMPUTE_MIN_FLOAT:
 		case COMPUTE_MAX_FLOAT:
 		case COMPUTE_SUM_FLOAT:

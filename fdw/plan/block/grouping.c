@@ -9,32 +9,10 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "plan/block/display_scale.h"
-#include "plan/block/functions.h"
-#include "plan/block/grouping.h"
-#include "plan/block/grouping_sets.h"
-#include "plan/expr/functions.h"
-#include "plan/expr/leaf.h"
+#include "plan/block/block.h"
 #include "plan/input/computed.h"
 
 /* ---- keys and columns that depend on them ---- */
-
-/* A column as it is returned, or NULL if no row has it. */
-static char *
-plain_column(GjAggregation *a, const Var *var, bool is_key)
-{
-	GjOutput	place;
-
-	var = gj_visible_column(&a->translator, var);
-	if (var == NULL)
-		return NULL;
-	place.input = var->varno;
-	place.column = var->varattno;
-
-	if (a->translator.inputs != NULL)
-		place = gj_need_column(a->translator.inputs, var, gj_payload_form(var), is_key);
-	return gj_reference_json(place);
-}
 
 /*
  * The daemon reads a bpchar as text from a column without blanks, which is fed
@@ -58,12 +36,26 @@ is_unscaled(const Var *column)
 		!gj_decimal_scale(column->vartype, column->vartypmod, &scale);
 }
 
-/* *value is filled in if the key is computed. */
+/* A key that is a column, as it is fed. */
 static GjReject
-add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key, GjValueJson *value)
+add_column_key(GjAggregation *a, const Var *fed, GjColumn *column)
 {
+	GjExpr	   *value = gj_translate_payload(&a->translator, fed, true);
+
+	if (value == NULL || !gj_describe_type(column, fed->vartype, fed->vartypmod, fed->varcollid))
+		return GJ_REJECT_GROUP_KEY;
+	a->rows.keys = lappend(a->rows.keys, value);
+	return GJ_ACCEPTED;
+}
+
+/* *computed is set to the value of a key that is not a column as it is fed. */
+static GjReject
+add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key, GjExpr **computed)
+{
+	const char *encoding = gj_encoding_word();
 	GjColumn   *column;
 	Var		   *fed = gj_column(a->translator.root, key);
+	GjExpr	   *value;
 
 	if (fed != NULL)
 		key = (Expr *) fed;
@@ -71,36 +63,33 @@ add_key(GjAggregation *a, const SortGroupClause *clause, Expr *key, GjValueJson 
 		return GJ_REJECT_GROUP_KEY;
 	column = gj_add_column(a);
 	if (fed != NULL && !is_unscaled(fed))
-	{
-		char	   *json = plain_column(a, fed, true);
-
-		if (json == NULL ||
-			!gj_describe_type(column, fed->vartype, fed->vartypmod, fed->varcollid))
-			return GJ_REJECT_GROUP_KEY;
-		gj_append_item(&a->keys_json, psprintf("{\"column\":%s}", json));
-		return GJ_ACCEPTED;
-	}
+		return add_column_key(a, fed, column);
 	/* computed values of type bpchar have no blanks */
 	if (getBaseType(exprType((Node *) key)) == BPCHAROID ||
-		!gj_translate_value(&a->translator, key, value))
+		(value = gj_translate_value(&a->translator, key)) == NULL)
 		return GJ_REJECT_GROUP_KEY;
-	if (is_bpchar_as_text(key) && !gj_substring(value, 1, -1))
-		return GJ_REJECT_GROUP_KEY;
+	if (is_bpchar_as_text(key))
+	{
+		if (encoding == NULL)
+			return GJ_REJECT_GROUP_KEY;
+		value = gj_substring(value, 1, -1, encoding);
+	}
 	if (value->kind == GJ_KIND_DECIMAL)
 	{
 		/* a key has at most 8 bytes: a larger number is an arithmetic error */
-		gj_set_width(value, Min(value->width, 8));
+		value = gj_to_width(value, Min(value->width, 8));
 		gj_describe_integer(column, value->width);
 		column->scale = value->scale;
 	}
 	else
 	{
 		if (!gj_describe_type(column, exprType((Node *) key), exprTypmod((Node *) key),
-						   exprCollation((Node *) key)))
+							  exprCollation((Node *) key)))
 			return GJ_REJECT_GROUP_KEY;
-		gj_set_width(value, column->width);
+		value = gj_to_width(value, column->width);
 	}
-	gj_append_item(&a->keys_json, value->json);
+	*computed = value;
+	a->rows.keys = lappend(a->rows.keys, value);
 	return GJ_ACCEPTED;
 }
 
@@ -108,36 +97,37 @@ static bool
 add_carried(GjAggregation *a, const Var *var)
 {
 	GjColumn   *column = gj_add_column(a);
-	char	   *json = plain_column(a, var, false);
+	GjExpr	   *value = gj_translate_payload(&a->translator, var, false);
 
-	if (json == NULL ||
+	if (value == NULL ||
 		!gj_describe_type(column, var->vartype, var->vartypmod, var->varcollid))
 		return false;
-	gj_append_item(&a->carry_json, json);
+	a->rows.carry = lappend(a->rows.carry, value);
 	return true;
 }
 
 /* Keys are shown with the scale that all rows of the group have. */
 static bool
-add_key_scales(GjAggregation *a, const GjGrouping *grouping, const GjValueJson *values)
+add_key_scales(GjAggregation *a, GjExpr **values)
 {
+	const GjGrouping *grouping = a->grouping;
 	ListCell   *lc;
 
-	foreach(lc, a->keys)
+	foreach(lc, grouping->keys)
 	{
 		int			at = foreach_current_index(lc);
 		int			least;
 		int			largest;
 
-		if (values[at].display_scale == NULL ||
+		if (values[at] == NULL || values[at]->display_scale == NULL ||
 			!gj_is_shown(a->translator.root, grouping->having, lfirst(lc)))
 			continue;
-		least = gj_scale_column(a, "min", &values[at], NULL);
-		largest = gj_scale_column(a, "max", &values[at], NULL);
+		least = gj_scale_column(a, "min", values[at], NULL);
+		largest = gj_scale_column(a, "max", values[at], NULL);
 		if (!gj_add_check(a, (GjCheck) {.first = least, .second = largest, .key = at}, lfirst(lc)))
 			return false;
 		for (int i = 0; i < a->result->nresults; i++)
-			if (equal(list_nth(a->leaves, i), lfirst(lc)))
+			if (equal(list_nth(grouping->leaves, i), lfirst(lc)))
 				a->result->results[i].display_scale = largest;
 	}
 	return true;
@@ -145,94 +135,91 @@ add_key_scales(GjAggregation *a, const GjGrouping *grouping, const GjValueJson *
 
 /* ---- HAVING ---- */
 
-/* The daemon compares what it returns, so a finished value only if it is equal. */
-static bool
-having_leaf(void *arg, Expr *expr, GjValueJson *value, bool *ok)
+/* A column of the result; NULL if it cannot be compared as it returns. */
+static GjExpr *
+result_value(const GjAggregation *a, const GjResult *result, Oid type)
 {
-	GjAggregation *a = arg;
+	const GjColumn *column = &a->result->columns[result->column];
+	bool		decimal = column->form == GJ_FORM_DECIMAL;
+	GjExpr	   *value;
+
+	/* the daemon compares what it returns: a finished value only if it is equal */
+	if (result->finish > GJ_FINISH_NUMERIC || result->display_scale >= 0)
+		return NULL;
+	value = gj_result_column(a->source, result->column, decimal);
+
+	/* comparisons of bpchar ignore blanks, which groups keep */
+	if (!gj_describe_value(type, value) ||
+		(OidIsValid(column->type) && getBaseType(column->type) == BPCHAROID))
+		return NULL;
+	if (value->kind != GJ_KIND_TEXT)
+		value->width = column->width;
+	value->scale = decimal ? column->scale : result->scale;
+	return value;
+}
+
+static bool
+having_leaf(void *arg, Expr *expr, GjExpr **value)
+{
+	const GjAggregation *a = arg;
 	ListCell   *lc;
 
-	foreach(lc, a->leaves)
-	{
-		const GjResult *result = &a->result->results[foreach_current_index(lc)];
-		const GjColumn *column = &a->result->columns[result->column];
-		GjOutput	place = {.input = a->source, .column = result->column};
-
-		if (!equal(lfirst(lc), expr))
-			continue;
-		*ok = result->finish <= GJ_FINISH_NUMERIC && result->display_scale < 0 &&
-			gj_describe_value(exprType((Node *) expr), value);
-		if (!*ok)
+	foreach(lc, a->grouping->leaves)
+		if (equal(lfirst(lc), expr))
+		{
+			*value = result_value(a, &a->result->results[foreach_current_index(lc)],
+								  exprType((Node *) expr));
 			return true;
-		/* comparisons of bpchar ignore blanks, which groups keep */
-		if (OidIsValid(column->type) && getBaseType(column->type) == BPCHAROID)
-			*ok = false;
-		if (value->kind != GJ_KIND_TEXT)
-			value->width = column->width;
-		value->scale = column->form == GJ_FORM_DECIMAL ? column->scale : result->scale;
-		value->json = psprintf(column->form == GJ_FORM_DECIMAL ? "{\"decimal\":%s}" : "{\"column\":%s}",
-							   gj_reference_json(place));
-		return true;
-	}
+		}
 	/* columns below the aggregation are out of its scope */
-	*ok = false;
+	*value = NULL;
 	return IsA(expr, Var) || IsA(expr, PlaceHolderVar) || IsA(expr, Aggref);
 }
 
+/* A HAVING that cannot be translated is evaluated on the groups that return. */
 static void
-add_having(GjAggregation *a, List *having)
+add_having(GjAggregation *a)
 {
 	GjTranslator t = {
-		.methods = &gj_translator_methods,
 		.root = a->translator.root,
-		.inputs = a->translator.inputs,
 		.leaf = having_leaf,
 		.leaf_arg = a,
+		.leaves = a->translator.leaves,
 	};
-
-	/* what cannot be translated is evaluated on the groups that return */
-	if (having != NIL)
-		a->result->having = gj_translate_conditions(&t, having);
-}
-
-static GjReject
-translate(GjAggregation *a, const GjGrouping *grouping)
-{
-	GjAggregate *result = a->result;
-	List	   *keys = a->keys;
-	List	   *leaves = a->leaves;
-	int			n = list_length(leaves);
-	GjValueJson *values;
-	GjReject	reject;
-	ListCell   *key;
-	ListCell   *clause;
+	List	   *conditions = NIL;
 	ListCell   *lc;
 
-	initStringInfo(&a->keys_json);
-	initStringInfo(&a->carry_json);
-	initStringInfo(&a->functions_json);
-
-	/* a key takes two scales, an average of distinct values five columns */
-	result->columns = palloc0((3 * list_length(keys) + 5 * n + 1) * sizeof(GjColumn));
-	values = palloc0(list_length(keys) * sizeof(GjValueJson));
-	result->results = palloc0((n + 1) * sizeof(GjResult));
-	result->nkeys = list_length(keys);
-	result->nresults = n;
-
-	forboth(key, keys, clause, grouping->clauses)
+	foreach(lc, a->grouping->having)
 	{
-		reject = add_key(a, lfirst(clause), lfirst(key), &values[foreach_current_index(key)]);
-		if (reject != GJ_ACCEPTED)
-			return reject;
+		GjExpr	   *condition = gj_translate_condition(&t, lfirst(lc));
+
+		if (condition == NULL)
+			break;
+		conditions = lappend(conditions, condition);
 	}
-	foreach(lc, leaves)
+	if (conditions != NIL && lc == NULL)
+		a->having = gj_conjunction(conditions);
+	a->translator.leaves = t.leaves;
+}
+
+/* ---- the aggregation ---- */
+
+/* Finds the results of the keys, and adds the columns that depend on them. */
+static GjReject
+add_columns(GjAggregation *a)
+{
+	GjAggregate *result = a->result;
+	ListCell   *lc;
+	ListCell   *key;
+
+	foreach(lc, a->grouping->leaves)
 	{
 		GjResult   *r = &result->results[foreach_current_index(lc)];
 		const Var  *column = gj_column(a->translator.root, lfirst(lc));
 		int			at = 0;
 
 		r->display_scale = r->count = r->squares = -1;
-		foreach(key, keys)
+		foreach(key, a->grouping->keys)
 		{
 			if (equal(lfirst(key), lfirst(lc)))
 				break;
@@ -254,9 +241,39 @@ translate(GjAggregation *a, const GjGrouping *grouping)
 				return GJ_REJECT_COLUMN_TYPE;
 		}
 	}
-	if (!add_key_scales(a, grouping, values))
+	return GJ_ACCEPTED;
+}
+
+static GjReject
+translate(GjAggregation *a)
+{
+	const GjGrouping *grouping = a->grouping;
+	GjAggregate *result = a->result;
+	int			n = list_length(grouping->leaves);
+	GjExpr	  **values = palloc0((list_length(grouping->keys) + 1) * sizeof(GjExpr *));
+	GjReject	reject;
+	ListCell   *key;
+	ListCell   *clause;
+	ListCell   *lc;
+
+	/* a key takes two scales, an average of distinct values five columns */
+	result->columns = palloc0((3 * list_length(grouping->keys) + 5 * n + 1) * sizeof(GjColumn));
+	result->results = palloc0((n + 1) * sizeof(GjResult));
+	result->nkeys = list_length(grouping->keys);
+	result->nresults = n;
+
+	forboth(key, grouping->keys, clause, grouping->clauses)
+	{
+		reject = add_key(a, lfirst(clause), lfirst(key), &values[foreach_current_index(key)]);
+		if (reject != GJ_ACCEPTED)
+			return reject;
+	}
+	reject = add_columns(a);
+	if (reject != GJ_ACCEPTED)
+		return reject;
+	if (!add_key_scales(a, values))
 		return GJ_REJECT_GROUP_KEY;
-	foreach(lc, leaves)
+	foreach(lc, grouping->leaves)
 	{
 		if (!IsA(lfirst(lc), Aggref))
 			continue;
@@ -265,31 +282,166 @@ translate(GjAggregation *a, const GjGrouping *grouping)
 			return reject;
 	}
 	if (grouping->sets != NIL)
-		return gj_add_grouping_sets(a, grouping);
-	result->check = gj_check_text(a, a->source);
-	add_having(a, grouping->having);
-	result->members = psprintf("\"keys\":[%s],\"carry\":[%s],\"functions\":[%s]",
-							   a->keys_json.data, a->carry_json.data, a->functions_json.data);
+		return gj_add_grouping_sets(a);
+	a->check = gj_check_condition(a, a->source);
+	add_having(a);
 	return GJ_ACCEPTED;
 }
 
 GjReject
-gj_translate_aggregation(PlannerInfo *root, GjInputs *inputs, const GjTree *tree,
-						 int ninputs, const GjGrouping *grouping, GjAggregate *result)
+gj_translate_aggregation(PlannerInfo *root, const GjTree *tree, const GjGrouping *grouping,
+						 GjAggregation *a)
 {
-	GjAggregation a = {
-		.translator = {
-			.methods = &gj_translator_methods,
-			.root = root,
-			.inputs = inputs,
-			.tree = tree,
-		},
-		.result = result,
-		.source = ninputs,
-		.leaves = grouping->leaves,
-		.keys = grouping->keys,
-	};
-	GjReject	reject = translate(&a, grouping);
+	GjReject	reject;
 
-	return reject != GJ_ACCEPTED && a.translator.met_hidden ? GJ_REJECT_HIDDEN : reject;
+	*a = (GjAggregation)
+	{
+		.translator = {.root = root, .tree = tree},
+		.grouping = grouping,
+		.result = palloc0(sizeof(GjAggregate)),
+		.source = tree->ninputs,
+	};
+	reject = translate(a);
+	return reject != GJ_ACCEPTED && a->translator.met_hidden ? GJ_REJECT_HIDDEN : reject;
+}
+
+/* ---- its size ---- */
+
+/* Of texts around an expression: of a key or carried column, and of a function. */
+#define ITEM_BYTES 32
+#define FUNCTION_BYTES 64
+
+static void
+measure_function(const GjExpr *expr, int *levels, int *bytes)
+{
+	if (expr == NULL)
+		return;
+	*levels = Max(*levels, 2 + expr->levels);
+	*bytes += expr->bytes;
+}
+
+/* The node is above those of *size. */
+static void
+add_members(GjTreeSize *size, const GjMembers *members)
+{
+	int			levels = members->functions != NIL || members->carry != NIL ? 2 : 1;
+	int			bytes = ITEM_BYTES * (list_length(members->keys) + list_length(members->carry)) +
+		FUNCTION_BYTES * list_length(members->functions);
+	ListCell   *lc;
+
+	foreach(lc, members->keys)
+	{
+		const GjExpr *key = lfirst(lc);
+
+		levels = Max(levels, 1 + key->levels);
+		bytes += key->bytes;
+	}
+	foreach(lc, members->functions)
+	{
+		const GjFunction *function = lfirst(lc);
+
+		measure_function(function->arg, &levels, &bytes);
+		measure_function(function->filter, &levels, &bytes);
+	}
+	gj_add_above(size, levels, bytes);
+}
+
+static void
+add_filter(GjTreeSize *size, const GjExpr *condition)
+{
+	if (condition != NULL)
+		gj_add_above(size, condition->levels, condition->bytes);
+}
+
+bool
+gj_aggregation_fits(const GjAggregation *a, const GjTree *tree)
+{
+	GjTreeSize	size = tree->whole_size;
+
+	add_members(&size, &a->rows);
+	if (a->result->sets != NIL)
+	{
+		/* the join with the sets: "keys": [{"left": {}}] */
+		gj_add_above(&size, 3, ITEM_BYTES);
+		add_filter(&size, a->set_filter);
+		add_members(&size, &a->combined);
+	}
+	add_filter(&size, a->check);
+	add_filter(&size, a->having);
+	size.parameters += gj_count_parameters(a->translator.leaves);
+	return gj_size_fits(&size);
+}
+
+/* ---- its text ---- */
+
+static void
+append_function(StringInfo json, const GjFunction *function)
+{
+	appendStringInfo(json, "{\"fn\":\"%s\"", function->name);
+	if (function->arg != NULL)
+	{
+		appendStringInfoString(json, ",\"arg\":");
+		gj_append_expr(json, function->arg);
+	}
+	if (function->distinct)
+		appendStringInfoString(json, ",\"distinct\":true");
+	if (function->filter != NULL)
+	{
+		appendStringInfoString(json, ",\"filter\":");
+		gj_append_expr(json, function->filter);
+	}
+	appendStringInfoChar(json, '}');
+}
+
+static char *
+write_members(const GjMembers *members)
+{
+	StringInfoData json;
+	ListCell   *lc;
+
+	initStringInfo(&json);
+	appendStringInfoString(&json, "\"keys\":[");
+	foreach(lc, members->keys)
+	{
+		appendStringInfoString(&json, foreach_current_index(lc) > 0 ? "," : "");
+		gj_append_expr(&json, lfirst(lc));
+	}
+	appendStringInfoString(&json, "],\"carry\":[");
+	foreach(lc, members->carry)
+	{
+		appendStringInfoString(&json, foreach_current_index(lc) > 0 ? "," : "");
+		gj_append_reference(&json, ((const GjExpr *) lfirst(lc))->leaf->place);
+	}
+	appendStringInfoString(&json, "],\"functions\":[");
+	foreach(lc, members->functions)
+	{
+		appendStringInfoString(&json, foreach_current_index(lc) > 0 ? "," : "");
+		append_function(&json, lfirst(lc));
+	}
+	appendStringInfoChar(&json, ']');
+	return json.data;
+}
+
+static char *
+write_filter(const GjExpr *condition)
+{
+	return condition != NULL ? gj_write_expr(condition) : NULL;
+}
+
+GjAggregate *
+gj_write_aggregation(GjInputs *inputs, const GjAggregation *a)
+{
+	GjAggregate *result = palloc(sizeof(GjAggregate));
+
+	*result = *a->result;
+	gj_place_leaves(inputs, a->translator.leaves);
+	if (result->sets != NIL)
+	{
+		result->finest = write_members(&a->rows);
+		result->set_filter = write_filter(a->set_filter);
+	}
+	result->members = write_members(result->sets != NIL ? &a->combined : &a->rows);
+	result->check = write_filter(a->check);
+	result->having = write_filter(a->having);
+	return result;
 }

@@ -22,16 +22,15 @@
 #include "utils/fmgroids.h"
 
 #include "job/job.h"
-#include "plan/block/display_scale.h"
-#include "plan/block/grouping_sets.h"
+#include "plan/block/block.h"
 
 #define SET_NUMBER 1
 #define SET_KEYS 2
 
-static char *
-column_text(int input, int column)
+static GjExpr *
+column_of(int input, int column)
 {
-	return psprintf("{\"column\":{\"input\":%d,\"column\":%d}}", input, column);
+	return gj_result_column(input, column, false);
 }
 
 /* ---- the sets ---- */
@@ -94,18 +93,16 @@ grouping_calls(const GjGrouping *grouping)
 /* ---- the aggregation ---- */
 
 /* The key of a group in a set. */
-static char *
-key_text(const GjAggregation *a, int key)
+static GjExpr *
+key_of(const GjAggregation *a, int key)
 {
 	const GjColumn *column = &a->result->columns[key];
-	char	   *value = column_text(a->source + 1, key);
+	GjExpr	   *value = column_of(a->source + 1, key);
 
 	if (in_all_sets(a->result->sets, key))
 		return value;
-	return psprintf("{\"case\":[{\"when\":{\"compare\":\"=\",\"left\":%s,\"right\":{\"int\":1}},"
-					"\"then\":%s}],\"else\":{\"null\":%d}}",
-					column_text(a->source, SET_KEYS + key), value,
-					column->encoding == GJ_ENC_FIXED ? column->width : 0);
+	return gj_choice(gj_compare(GJ_TEST_EQ, column_of(a->source, SET_KEYS + key), gj_int(1)), value,
+					 gj_null(column->encoding == GJ_ENC_FIXED ? column->width : 0));
 }
 
 /*
@@ -136,10 +133,11 @@ is_value(const GjColumn *column)
  * The function that combines the results of several groups, and in *is_sum
  * whether it adds them up.  Returns NULL if they cannot be combined.
  */
-static char *
-combined_function(const GjFunction *function, const char *column, bool *is_sum)
+static GjFunction *
+combined_function(const GjFunction *function, GjExpr *column, bool *is_sum)
 {
 	static const char *const repeated[] = {"sum", "min", "max", "bool_and", "bool_or"};
+	GjFunction *combined = palloc0(sizeof(GjFunction));
 
 	*is_sum = false;
 	if (function->distinct)
@@ -148,13 +146,17 @@ combined_function(const GjFunction *function, const char *column, bool *is_sum)
 	{
 		/* there are no rows without a group */
 		*is_sum = true;
-		return psprintf("{\"fn\":\"sum\",\"arg\":{\"fn\":\"coalesce\",\"args\":[%s,{\"int\":0}]}}", column);
+		combined->name = "sum";
+		combined->arg = gj_function("coalesce", column, gj_int(0));
+		return combined;
 	}
 	for (int i = 0; i < (int) lengthof(repeated); i++)
 		if (strcmp(function->name, repeated[i]) == 0)
 		{
 			*is_sum = i == 0;
-			return psprintf("{\"fn\":\"%s\",\"arg\":%s}", repeated[i], column);
+			combined->name = repeated[i];
+			combined->arg = column;
+			return combined;
 		}
 	return NULL;
 }
@@ -165,60 +167,53 @@ combined_function(const GjFunction *function, const char *column, bool *is_sum)
  * constant, carried columns, functions.
  */
 static GjReject
-describe(GjAggregation *a, const GjGrouping *grouping)
+describe(GjAggregation *a)
 {
+	const GjGrouping *grouping = a->grouping;
 	GjAggregate *result = a->result;
-	List	   *calls = grouping_calls(grouping);
+	GjMembers  *combined = &a->combined;
 	int			nkeys = list_length(grouping->keys);
-	int			ncalls = list_length(calls);
-	int			first = result->ncolumns - list_length(a->functions);
+	int			ncalls = list_length(grouping_calls(grouping));
+	int			first = result->ncolumns - list_length(a->rows.functions);
 	int			group = a->source + 1;
 	GjColumn   *columns = palloc0((result->ncolumns + 1 + ncalls) * sizeof(GjColumn));
-	StringInfoData keys;
-	StringInfoData carry;
-	StringInfoData functions;
 	ListCell   *lc;
 
-	initStringInfo(&keys);
-	initStringInfo(&carry);
-	initStringInfo(&functions);
 	for (int k = 0; k < nkeys; k++)
 	{
 		if (IsA(list_nth(grouping->keys, k), Const) ||
 			(!in_all_sets(result->sets, k) && !is_value(&result->columns[k])))
 			return GJ_REJECT_GROUPING_SETS;
 		columns[k] = result->columns[k];
-		gj_append_item(&keys, key_text(a, k));
+		combined->keys = lappend(combined->keys, key_of(a, k));
 	}
 	gj_describe_integer(&columns[nkeys], 4);
-	gj_append_item(&keys, column_text(a->source, SET_NUMBER));
+	combined->keys = lappend(combined->keys, column_of(a->source, SET_NUMBER));
 	for (int i = nkeys; i < first; i++)
 	{
 		columns[i + 1] = result->columns[i];
-		gj_append_item(&carry, psprintf("{\"input\":%d,\"column\":%d}", group, i + 1));
+		combined->carry = lappend(combined->carry, column_of(group, i + 1));
 	}
 	for (int i = 0; i < ncalls; i++)
 	{
 		gj_describe_integer(&columns[first + 1 + i], 4);
-		gj_append_item(&carry, psprintf("{\"input\":%d,\"column\":%d}", a->source, SET_KEYS + nkeys + i));
+		combined->carry = lappend(combined->carry, column_of(a->source, SET_KEYS + nkeys + i));
 	}
-	foreach(lc, a->functions)
+	foreach(lc, a->rows.functions)
 	{
 		int			at = first + foreach_current_index(lc);
 		bool		is_sum;
-		char	   *combined = combined_function(lfirst(lc), column_text(group, at + 1), &is_sum);
+		GjFunction *function = combined_function(lfirst(lc), column_of(group, at + 1), &is_sum);
 
-		if (combined == NULL)
+		if (function == NULL)
 			return GJ_REJECT_GROUPING_SETS;
 		columns[at + 1 + ncalls] = result->columns[at];
 		if (is_sum)
 			gj_describe_integer(&columns[at + 1 + ncalls], 16);
-		gj_append_item(&functions, combined);
+		combined->functions = lappend(combined->functions, function);
 	}
 	result->columns = columns;
 	result->ncolumns += 1 + ncalls;
-	result->members = psprintf("\"keys\":[%s],\"carry\":[%s],\"functions\":[%s]",
-							   keys.data, carry.data, functions.data);
 	return GJ_ACCEPTED;
 }
 
@@ -232,8 +227,9 @@ moved(int column, int nkeys, int first, int ncalls)
 }
 
 static void
-move_results(GjAggregation *a, const GjGrouping *grouping, int first)
+move_results(GjAggregation *a, int first)
 {
+	const GjGrouping *grouping = a->grouping;
 	GjAggregate *result = a->result;
 	int			nkeys = list_length(grouping->keys);
 	int			ncalls = list_length(grouping_calls(grouping));
@@ -268,46 +264,43 @@ move_results(GjAggregation *a, const GjGrouping *grouping, int first)
  * The sets without keys have a group even of no rows: the join then keeps the
  * rows of all sets, and this condition drops those of the others.
  */
-static char *
+static GjExpr *
 set_filter(const GjAggregation *a)
 {
-	StringInfoData numbers;
+	List	   *numbers = NIL;
 	ListCell   *lc;
 
-	initStringInfo(&numbers);
 	foreach(lc, a->result->sets)
 		if (lfirst(lc) == NIL)
-			gj_append_item(&numbers, psprintf("%d", foreach_current_index(lc)));
-	if (numbers.len == 0)
+			numbers = lappend(numbers, gj_int(foreach_current_index(lc)));
+	if (numbers == NIL)
 		return NULL;
-	return psprintf("{\"or\":[{\"not\":{\"is_null\":%s}},{\"in\":%s,\"ints\":[%s]}]}",
-					column_text(a->source + 1, a->result->finest_key.column),
-					column_text(a->source, SET_NUMBER), numbers.data);
+	return gj_either(gj_not(gj_is_null(column_of(a->source + 1, a->result->finest_key.column))),
+					 gj_in(column_of(a->source, SET_NUMBER), numbers, false));
 }
 
 GjReject
-gj_add_grouping_sets(GjAggregation *a, const GjGrouping *grouping)
+gj_add_grouping_sets(GjAggregation *a)
 {
+	const GjGrouping *grouping = a->grouping;
 	GjAggregate *result = a->result;
-	int			first = result->ncolumns - list_length(a->functions);
+	int			first = result->ncolumns - list_length(a->rows.functions);
 	GjReject	reject;
 
 	if (repeats_key(grouping->keys))
 		return GJ_REJECT_GROUPING_SETS;
 	result->sets = positions(grouping);
-	reject = describe(a, grouping);
+	reject = describe(a);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	move_results(a, grouping, first);
-	gj_append_item(&a->keys_json, "{\"int\":0}");
-	result->finest = psprintf("\"keys\":[%s],\"carry\":[%s],\"functions\":[%s]",
-							  a->keys_json.data, a->carry_json.data, a->functions_json.data);
+	move_results(a, first);
+	a->rows.keys = lappend(a->rows.keys, gj_int(0));
 	result->finest_key = (GjOutput)
 	{
 		.input = a->source + 1, .column = list_length(grouping->keys)
 	};
-	result->set_filter = set_filter(a);
-	result->check = gj_check_text(a, a->source + 2);
+	a->set_filter = set_filter(a);
+	a->check = gj_check_condition(a, a->source + 2);
 	return GJ_ACCEPTED;
 }
 

@@ -24,7 +24,6 @@
 #include "plan/cost/offloaded.h"
 #include "plan/cost/price.h"
 #include "plan/cost/rows.h"
-#include "plan/expr/limits.h"
 #include "plan/filter/filter.h"
 #include "plan/input/computed.h"
 #include "plan/input/input.h"
@@ -48,14 +47,14 @@ typedef struct QueryBlock
 	PlannerInfo *root;
 	RelOptInfo *output;
 	const struct gj_status *status;
-	GjGrouping	grouping;
+	GjGrouping *grouping;
+	GjAggregation *aggregations[GJ_VARIANTS];	/* of the trees */
 	Path	   *native;			/* the fallback of both variants */
 	Path		cheapest;		/* the node that native is a copy of: core may
 								 * free it when it has added the first variant */
 	GjNativeTime time;			/* of it */
 	double		unit;			/* of its cost */
 	Cost		scan_margins[GJ_VARIANTS];
-	int			held_columns;	/* of a result that has a check; 0: it has none */
 } QueryBlock;
 
 /* ---- the expressions that the node delivers ---- */
@@ -69,12 +68,12 @@ collect_leaves(Node *node, QueryBlock *block)
 {
 	if (node == NULL)
 		return false;
-	if (list_member(block->grouping.keys, node) || IsA(node, Aggref) ||
-		(IsA(node, GroupingFunc) && block->grouping.sets != NIL) ||
+	if (list_member(block->grouping->keys, node) || IsA(node, Aggref) ||
+		(IsA(node, GroupingFunc) && block->grouping->sets != NIL) ||
 		(IsA(node, Var) && ((Var *) node)->varlevelsup == 0) ||
 		(IsA(node, PlaceHolderVar) && gj_column(block->root, (Expr *) node) != NULL))
 	{
-		block->grouping.leaves = list_append_unique(block->grouping.leaves, node);
+		block->grouping->leaves = list_append_unique(block->grouping->leaves, node);
 		return false;
 	}
 
@@ -90,19 +89,19 @@ check_expressions(QueryBlock *block)
 	PlannerInfo *root = block->root;
 	ListCell   *lc;
 
-	block->grouping.keys = get_sortgrouplist_exprs(block->grouping.clauses, root->processed_tlist);
-	block->grouping.leaves = list_copy(block->grouping.keys);
+	block->grouping->keys = get_sortgrouplist_exprs(block->grouping->clauses, root->processed_tlist);
+	block->grouping->leaves = list_copy(block->grouping->keys);
 	if (contain_volatile_functions((Node *) block->output->reltarget->exprs) ||
-		contain_volatile_functions((Node *) block->grouping.having))
+		contain_volatile_functions((Node *) block->grouping->having))
 		return GJ_REJECT_VOLATILE;
 	foreach(lc, block->output->reltarget->exprs)
 		if (collect_leaves(lfirst(lc), block))
 			return GJ_REJECT_EXPRESSION;
-	if (collect_leaves((Node *) block->grouping.having, block))
+	if (collect_leaves((Node *) block->grouping->having, block))
 		return GJ_REJECT_EXPRESSION;
 
 	/* a job has results: a subquery may deliver columns that nothing reads */
-	return block->grouping.leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;
+	return block->grouping->leaves == NIL ? GJ_REJECT_VALUE : GJ_ACCEPTED;
 }
 
 /*
@@ -115,7 +114,7 @@ lacks_column(const QueryBlock *block, const GjTree *tree)
 	const RelOptInfo *rel;
 
 	if (tree->source == NULL ||
-		pull_var_clause((Node *) block->grouping.leaves,
+		pull_var_clause((Node *) block->grouping->leaves,
 						PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS) != NIL)
 		return false;
 	rel = tree->source->rel;
@@ -125,23 +124,29 @@ lacks_column(const QueryBlock *block, const GjTree *tree)
 
 /* Can the daemon execute the block with this tree of joins? */
 static GjReject
-check_tree(QueryBlock *block, const GjTree *tree)
+check_tree(QueryBlock *block, GjVariant variant, const GjTree *tree)
 {
-	GjAggregate aggregate = {0};
+	GjAggregation *aggregation = palloc(sizeof(GjAggregation));
 	GjReject	reject;
 
 	if (lacks_column(block, tree))
 		return GJ_REJECT_NO_COLUMN;
 	if (!tree->ships_deferred)
 		return GJ_REJECT_VALUE;
-	if (block->grouping.sets != NIL && tree->ninputs == GJ_MAX_INPUTS)
+	if (block->grouping->sets != NIL && tree->ninputs == GJ_MAX_INPUTS)
 		return GJ_REJECT_TOO_LARGE;
-	reject = gj_translate_aggregation(block->root, NULL, tree, 0, &block->grouping, &aggregate);
+	reject = gj_translate_aggregation(block->root, tree, block->grouping, aggregation);
 	if (reject != GJ_ACCEPTED)
 		return reject;
-	block->held_columns = aggregate.check != NULL ? aggregate.ncolumns : 0;
-	return gj_document_fits(tree, &aggregate) ?
-		GJ_ACCEPTED : GJ_REJECT_TOO_LARGE;
+	block->aggregations[variant] = aggregation;
+	return gj_aggregation_fits(aggregation, tree) ? GJ_ACCEPTED : GJ_REJECT_TOO_LARGE;
+}
+
+/* The columns of a result that has a check; 0: it has none. */
+static int
+held_columns(const GjAggregation *aggregation)
+{
+	return aggregation->check != NULL ? aggregation->result->ncolumns : 0;
 }
 
 /* ---- costs ---- */
@@ -184,7 +189,7 @@ native_groups(const Path *native)
 static double
 expected_groups(const QueryBlock *block, const GjTree *tree)
 {
-	return block->grouping.keys == NIL ? 1 :
+	return block->grouping->keys == NIL ? 1 :
 		gj_grown_groups(native_groups(block->native), tree->rows / Max(tree->growth, 1), tree->rows);
 }
 
@@ -192,23 +197,23 @@ expected_groups(const QueryBlock *block, const GjTree *tree)
 static double
 finest_groups(const QueryBlock *block, const GjTree *tree)
 {
-	if (block->grouping.keys == NIL)
+	if (block->grouping->keys == NIL)
 		return 1;
-	return estimate_num_groups(block->root, block->grouping.keys, tree->rows, NULL, NULL);
+	return estimate_num_groups(block->root, block->grouping->keys, tree->rows, NULL, NULL);
 }
 
 static Cost
 aggregation_cost(const QueryBlock *block, double rows, double groups)
 {
-	return gj_aggregation_cost(block->status, rows, groups, block->grouping.keys,
-							   block->grouping.leaves);
+	return gj_aggregation_cost(block->status, rows, groups, block->grouping->keys,
+							   block->grouping->leaves);
 }
 
 static Cost
 grouping_cost(const QueryBlock *block, const GjBlockPath *path)
 {
 	double		rows = path->tree->rows;
-	int			sets = list_length(block->grouping.sets);
+	int			sets = list_length(block->grouping->sets);
 
 	if (sets == 0)
 		return aggregation_cost(block, rows, path->groups);
@@ -222,7 +227,7 @@ cost_block(const QueryBlock *block, double rows, GjBlockPath *block_path)
 {
 	Path	   *path = &block_path->cpath.path;
 	QualCost	target = block->output->reltarget->cost;
-	double		weight = 2 * list_length(block->grouping.leaves);
+	double		weight = 2 * list_length(block->grouping->leaves);
 
 	gj_set_disabled(path, gj_debug_force ? 0 : block_path->tree->disabled);
 	path->rows = rows;
@@ -250,9 +255,10 @@ make_path(const QueryBlock *block, GjVariant variant, GjTree *tree)
 	path->variant = variant;
 	path->tree = tree;
 	path->grouping = block->grouping;
+	path->aggregation = block->aggregations[variant];
 	path->groups = expected_groups(block, tree);
 	path->growth = path->groups / expected;
-	if (block->grouping.sets != NIL)
+	if (block->grouping->sets != NIL)
 		path->finest_groups = finest_groups(block, tree);
 	NodeSetTag(cpath, T_CustomPath);
 	cpath->path.pathtype = T_CustomScan;
@@ -373,7 +379,7 @@ add_paths(QueryBlock *block, GjVariant variant, GjTree *tree)
 {
 	if (2 * tree->bytes > block->status->budget)
 		return GJ_REJECT_BUDGET;
-	if (expected_groups(block, tree) * block->held_columns * HELD_COLUMN_WIDTH >
+	if (expected_groups(block, tree) * held_columns(block->aggregations[variant]) * HELD_COLUMN_WIDTH >
 		(double) HELD_EXTENTS * block->status->extent_size)
 		return GJ_REJECT_GROUP_KEY;
 	gj_choose_filters(block->root, tree);
@@ -391,16 +397,19 @@ gj_add_block_paths(PlannerInfo *root, RelOptInfo *output, GjTree **trees, List *
 	QueryBlock	block = {
 		.root = root,
 		.output = output,
-		.grouping = {.clauses = clauses, .sets = sets, .having = having},
+		.grouping = palloc0(sizeof(GjGrouping)),
 		.status = gj_query_daemon(gj_query(root)),
 	};
 	GjReject	reject;
 
+	block.grouping->clauses = clauses;
+	block.grouping->sets = sets;
+	block.grouping->having = having;
 	if (block.status == NULL)
 		return gj_reject_daemon(gj_query(root)->daemon);
 	reject = check_expressions(&block);
 	if (reject == GJ_ACCEPTED)
-		reject = check_tree(&block, trees[GJ_SERIAL]);
+		reject = check_tree(&block, GJ_SERIAL, trees[GJ_SERIAL]);
 	if (reject == GJ_ACCEPTED)
 		reject = find_native(&block, trees);
 	if (reject != GJ_ACCEPTED)
@@ -408,7 +417,7 @@ gj_add_block_paths(PlannerInfo *root, RelOptInfo *output, GjTree **trees, List *
 
 	if (output->consider_parallel && !gj_verify && trees[GJ_PARALLEL] != NULL &&
 		trees[GJ_PARALLEL]->workers > 0 &&
-		check_tree(&block, trees[GJ_PARALLEL]) == GJ_ACCEPTED)
+		check_tree(&block, GJ_PARALLEL, trees[GJ_PARALLEL]) == GJ_ACCEPTED)
 		(void) add_paths(&block, GJ_PARALLEL, trees[GJ_PARALLEL]);
 	return add_paths(&block, GJ_SERIAL, trees[GJ_SERIAL]);
 }

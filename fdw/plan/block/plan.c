@@ -15,8 +15,6 @@
 #include "job/job.h"
 #include "options.h"
 #include "plan/block/block.h"
-#include "plan/block/grouping_sets.h"
-#include "plan/expr/parameters.h"
 #include "plan/join/join.h"
 #include "plan/native/native.h"
 #include "plan/state.h"
@@ -40,18 +38,12 @@ static void
 add_aggregate(GjInputs *inputs, const GjBlockPath *path)
 {
 	GjPlan	   *plan = inputs->plan;
-	GjAggregate *aggregate = palloc0(sizeof(GjAggregate));
+	GjAggregate *aggregate = gj_write_aggregation(inputs, path->aggregation);
 
-	if (gj_translate_aggregation(inputs->root, inputs, path->tree, plan->ninputs, &path->grouping,
-								 aggregate) != GJ_ACCEPTED)
-	{
-		gj_note_defect(&plan->defect, "the aggregation changed after it was planned");
-		return;
-	}
 	aggregate->groups = path->groups;
 	aggregate->finest_groups = path->finest_groups;
 	if (aggregate->sets != NIL)
-		gj_add_sets_input(inputs, &path->grouping, aggregate);
+		gj_add_sets_input(inputs, path->grouping, aggregate);
 
 	plan->aggregate = aggregate;
 	plan->noutputs = aggregate->ncolumns;
@@ -97,7 +89,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
-		.first_relid = first_relid(root, path->grouping.leaves),
+		.first_relid = first_relid(root, path->grouping->leaves),
 		.has_native = has_native,
 		.forced = gj_debug_force,
 		.inputs = palloc0((tree->ninputs + 1) * sizeof(GjInput)),
@@ -119,14 +111,14 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 	if (plan.defect != NULL)
 		return scan;
 	if (plan.aggregate->having == NULL)
-		scan->scan.plan.qual = path->grouping.having;
+		scan->scan.plan.qual = path->grouping->having;
 	else						/* for EXPLAIN */
-		scan->custom_exprs = path->grouping.having;
+		scan->custom_exprs = path->grouping->having;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->cpath.flags;
 	scan->custom_plans = gj_with_parameters(&inputs, inputs.children);
 	scan->custom_private = gj_plan_write(&plan);
-	scan->custom_scan_tlist = gj_scan_tlist(path->grouping.leaves);
+	scan->custom_scan_tlist = gj_scan_tlist(path->grouping->leaves);
 	return scan;
 }
 

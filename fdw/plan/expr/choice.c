@@ -6,129 +6,98 @@
  */
 #include "postgres.h"
 
-#include "lib/stringinfo.h"
+#include "plan/expr/expr.h"
 
-#include "plan/expr/choice.h"
-#include "plan/expr/compare.h"
-#include "plan/expr/conditions.h"
-#include "plan/expr/leaf.h"
-#include "plan/expr/limits.h"
-
-static char *
-case_json(char **conditions, int n, GjValueJson *arms, bool scales)
-{
-	StringInfoData json;
-
-	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"case\":[");
-	for (int i = 0; i < n; i++)
-		appendStringInfo(&json, "%s{\"when\":%s,\"then\":%s}", i > 0 ? "," : "", conditions[i],
-						 scales ? arms[i].display_scale : arms[i].json);
-	appendStringInfo(&json, "],\"else\":%s}", scales ? arms[n].display_scale : arms[n].json);
-	return json.data;
-}
-
-bool
-gj_translate_case(GjTranslator *t, const CaseExpr *expr, GjValueJson *value)
+GjExpr *
+gj_translate_case(GjTranslator *t, const CaseExpr *expr)
 {
 	int			n = list_length(expr->args);
-	char	  **conditions = palloc(n * sizeof(char *));
-	GjValueJson *arms = palloc0((n + 1) * sizeof(GjValueJson));
-	const GjValueJson *outer = t->tested;
-	GjValueJson tested;
+	GjExpr	  **conditions = palloc(n * sizeof(GjExpr *));
+	GjExpr	  **values = palloc((n + 1) * sizeof(GjExpr *));
+	const GjExpr *outer = t->tested;
 	bool		ok = true;
 
 	if (expr->arg != NULL)
 	{
-		if (!gj_translate_value(t, expr->arg, &tested))
-			return false;
-		t->tested = &tested;
+		const GjExpr *tested = gj_translate_value(t, expr->arg);
+
+		if (tested == NULL)
+			return NULL;
+		t->tested = tested;
 	}
 	for (int i = 0; i < n && ok; i++)
 	{
-		CaseWhen   *when = list_nth_node(CaseWhen, expr->args, i);
-
-		conditions[i] = gj_translate_condition(t, when->expr);
+		conditions[i] = gj_translate_condition(t, list_nth_node(CaseWhen, expr->args, i)->expr);
 		ok = conditions[i] != NULL;
 	}
 	t->tested = outer;
-	for (int i = 0; i < n && ok; i++)
-		ok = gj_translate_value(t, list_nth_node(CaseWhen, expr->args, i)->result, &arms[i]);
-	ok = ok && gj_translate_value(t, expr->defresult, &arms[n]) && gj_unite(arms, n + 1, value);
-	if (!ok)
-		return false;
-	value->json = case_json(conditions, n, arms, false);
-	if (value->display_scale != NULL)
-		value->display_scale = case_json(conditions, n, arms, true);
-	return true;
+	for (int i = 0; i <= n && ok; i++)
+	{
+		values[i] = gj_translate_value(t, i < n ? list_nth_node(CaseWhen, expr->args, i)->result :
+									   expr->defresult);
+		ok = values[i] != NULL;
+	}
+	return ok ? gj_choose(conditions, values, n) : NULL;
 }
 
 /* COALESCE is a CASE: its arguments are evaluated without side effects. */
-bool
-gj_translate_coalesce(GjTranslator *t, const CoalesceExpr *expr, GjValueJson *value)
+GjExpr *
+gj_translate_coalesce(GjTranslator *t, const CoalesceExpr *expr)
 {
 	int			n = list_length(expr->args) - 1;
-	char	  **conditions = palloc((n + 1) * sizeof(char *));
-	GjValueJson *arms = palloc0((n + 1) * sizeof(GjValueJson));
+	GjExpr	  **conditions = palloc((n + 1) * sizeof(GjExpr *));
+	GjExpr	  **values = palloc((n + 1) * sizeof(GjExpr *));
 
-	/* what is left of several arguments after those that are NULL */
+	/* one is left of several arguments after those that are NULL */
 	if (n == 0)
-		return gj_translate_value(t, linitial(expr->args), value);
+		return gj_translate_value(t, linitial(expr->args));
 	for (int i = 0; i <= n; i++)
 	{
-		if (!gj_translate_value(t, list_nth(expr->args, i), &arms[i]))
-			return false;
-		conditions[i] = psprintf("{\"not\":{\"is_null\":%s}}", arms[i].json);
+		values[i] = gj_translate_value(t, list_nth(expr->args, i));
+		if (values[i] == NULL)
+			return NULL;
+		conditions[i] = gj_not(gj_is_null(values[i]));
 	}
-	if (!gj_unite(arms, n + 1, value))
-		return false;
-	value->json = case_json(conditions, n, arms, false);
-	if (value->display_scale != NULL)
-		value->display_scale = case_json(conditions, n, arms, true);
-	return true;
+	return gj_choose(conditions, values, n);
 }
 
 /*
  * GREATEST and LEAST ignore NULLs.  Of numerics, all have one scale: it is not
  * known which of equal ones PostgreSQL returns.
  */
-bool
-gj_translate_extreme(GjTranslator *t, const MinMaxExpr *expr, GjValueJson *value)
+GjExpr *
+gj_translate_extreme(GjTranslator *t, const MinMaxExpr *expr)
 {
 	GjPageTest	test = expr->op == IS_GREATEST ? GJ_TEST_GT : GJ_TEST_LT;
+	GjExpr	   *value = gj_translate_value(t, linitial(expr->args));
 	ListCell   *lc;
 
-	if (!gj_translate_value(t, linitial(expr->args), value) || value->kind == GJ_KIND_TEXT)
-		return false;
+	if (value == NULL || value->kind == GJ_KIND_TEXT)
+		return NULL;
 	for_each_from(lc, expr->args, 1)
 	{
-		GjValueJson next;
-		char	   *better;
+		GjExpr	   *next = gj_translate_value(t, lfirst(lc));
+		int			width;
 
-		if (!gj_translate_value(t, lfirst(lc), &next) || next.kind != value->kind ||
-			next.scale != value->scale || next.display_scale != NULL || value->display_scale != NULL)
-			return false;
-		better = psprintf("{\"or\":[{\"is_null\":%s},%s]}", value->json,
-						  gj_compare_json(test, next.json, value->json));
-		value->json = gj_choice_json(better, next.json, value->json);
-		value->width = Max(value->width, next.width);
-		if (strlen(value->json) > GJ_MAX_EXPRESSION_BYTES)
-			return false;
+		if (next == NULL || next->kind != value->kind || next->scale != value->scale ||
+			next->display_scale != NULL || value->display_scale != NULL)
+			return NULL;
+		width = Max(value->width, next->width);
+		value = gj_choice(gj_either(gj_is_null(value), gj_compare(test, next, value)), next, value);
+		value->width = width;
 	}
-	return true;
+	return value;
 }
 
 /* NULLIF(a, b): NULL where a = b, else a */
-bool
-gj_translate_nullif(GjTranslator *t, NullIfExpr *expr, GjValueJson *value)
+GjExpr *
+gj_translate_nullif(GjTranslator *t, const NullIfExpr *expr)
 {
-	char	   *equal = gj_translate_comparison(t, expr->opno, expr->inputcollid,
+	GjExpr	   *equal = gj_translate_comparison(t, expr->opno, expr->inputcollid,
 												linitial(expr->args), lsecond(expr->args));
+	GjExpr	   *value = equal != NULL ? gj_translate_value(t, linitial(expr->args)) : NULL;
 
-	if (equal == NULL || !gj_translate_value(t, linitial(expr->args), value) ||
-		value->kind == GJ_KIND_TEXT || value->display_scale != NULL)
-		return false;
-	value->json = psprintf("{\"case\":[{\"when\":%s,\"then\":{\"null\":%d}}],\"else\":%s}",
-						   equal, value->width, value->json);
-	return true;
+	if (value == NULL || value->kind == GJ_KIND_TEXT || value->display_scale != NULL)
+		return NULL;
+	return gj_choice(equal, gj_null(value->width), value);
 }

@@ -9,13 +9,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "plan/expr/compare.h"
-#include "plan/expr/parameters.h"
-
-static const char *const test_words[] = {
-	[GJ_TEST_LT] = "<", [GJ_TEST_LE] = "<=", [GJ_TEST_EQ] = "=",
-	[GJ_TEST_GE] = ">=", [GJ_TEST_GT] = ">", [GJ_TEST_NE] = "<>",
-};
+#include "plan/expr/expr.h"
 
 /* The comparison of texts that a function does, under its collation. */
 static bool
@@ -83,13 +77,6 @@ gj_plain_column(const Expr *expr)
 	return IsA(expr, Var) ? (const Var *) expr : NULL;
 }
 
-char *
-gj_compare_json(GjPageTest test, const char *left, const char *right)
-{
-	return psprintf("{\"compare\":\"%s\",\"left\":%s,\"right\":%s}",
-					test_words[test], left, right);
-}
-
 /* ---- decimals as they are stored, and parameters ---- */
 
 /*
@@ -100,18 +87,16 @@ gj_compare_json(GjPageTest test, const char *left, const char *right)
  */
 typedef struct Operand
 {
-	const char *low;
-	const char *high;
+	GjExpr	   *low;
+	GjExpr	   *high;
 	bool		constant;		/* never NULL */
 	bool		may_be_nan;
 } Operand;
 
-static const char stored_nan[] = "{\"int\":-9223372036854775808}";
-
 static Operand
-operand_of(const GjValueJson *value, bool constant, bool may_be_nan)
+operand_of(GjExpr *value, bool constant, bool may_be_nan)
 {
-	Operand		operand = {value->json, value->json, constant, may_be_nan};
+	Operand		operand = {value, value, constant, may_be_nan};
 
 	return operand;
 }
@@ -126,37 +111,44 @@ read_parameter(GjTranslator *t, const Param *param, int scale, Operand *operand)
 	return operand->low != NULL;
 }
 
+/* Compares with the integer that stands for NaN. */
+static GjExpr *
+compare_nan(GjPageTest test, GjExpr *value)
+{
+	return gj_compare(test, value, gj_int(PG_INT64_MIN));
+}
+
 /*
  * a < b, NULL where either is.  NaN is known to be the greater one without
  * looking at the other operand, so what may be NULL is looked at again.
  */
-static char *
+static GjExpr *
 less(const Operand *a, const Operand *b)
 {
-	char	   *json = gj_compare_json(GJ_TEST_LT, a->low, b->high);
+	GjExpr	   *result = gj_compare(GJ_TEST_LT, a->low, b->high);
 
 	if (b->may_be_nan)
-		json = psprintf("{\"or\":[%s,%s]}", gj_compare_json(GJ_TEST_EQ, b->low, stored_nan), json);
+		result = gj_either(compare_nan(GJ_TEST_EQ, b->low), result);
 	if (a->may_be_nan)
-		json = psprintf("{\"and\":[%s,%s]}", gj_compare_json(GJ_TEST_NE, a->low, stored_nan), json);
+		result = gj_both(compare_nan(GJ_TEST_NE, a->low), result);
 	else if (b->may_be_nan && !a->constant)
-		json = psprintf("{\"and\":[%s,%s]}", gj_compare_json(GJ_TEST_EQ, a->low, a->low), json);
+		result = gj_both(gj_compare(GJ_TEST_EQ, a->low, a->low), result);
 	if (a->may_be_nan && !b->constant)
-		json = psprintf("{\"or\":[%s,%s]}", json, gj_compare_json(GJ_TEST_NE, b->low, b->low));
-	return json;
+		result = gj_either(result, gj_compare(GJ_TEST_NE, b->low, b->low));
+	return result;
 }
 
-static char *
+static GjExpr *
 equal_operands(const Operand *a, const Operand *b)
 {
-	char	   *json = gj_compare_json(GJ_TEST_EQ, a->low, b->low);
+	GjExpr	   *result = gj_compare(GJ_TEST_EQ, a->low, b->low);
 
 	if (a->low == a->high && b->low == b->high)
-		return json;
-	return psprintf("{\"and\":[%s,%s]}", json, gj_compare_json(GJ_TEST_EQ, a->high, b->high));
+		return result;
+	return gj_both(result, gj_compare(GJ_TEST_EQ, a->high, b->high));
 }
 
-static char *
+static GjExpr *
 compare_operands(GjPageTest test, const Operand *a, const Operand *b)
 {
 	switch (test)
@@ -166,73 +158,89 @@ compare_operands(GjPageTest test, const Operand *a, const Operand *b)
 		case GJ_TEST_GT:
 			return less(b, a);
 		case GJ_TEST_LE:
-			return psprintf("{\"not\":%s}", less(b, a));
+			return gj_not(less(b, a));
 		case GJ_TEST_GE:
-			return psprintf("{\"not\":%s}", less(a, b));
+			return gj_not(less(a, b));
 		case GJ_TEST_EQ:
 			return equal_operands(a, b);
 		default:
-			return psprintf("{\"not\":%s}", equal_operands(a, b));
+			return gj_not(equal_operands(a, b));
 	}
 }
 
-bool
-gj_translate_stored(GjTranslator *t, const Expr *expr, GjValueJson *value)
+GjExpr *
+gj_translate_stored(GjTranslator *t, const Expr *expr)
 {
 	const Var  *var = gj_plain_column(expr);
 
-	return var != NULL && t->leaf == NULL &&
-		getBaseType(var->vartype) == NUMERICOID &&
-		gj_translate_column(t, var, GJ_READ_STORED, value);
+	return var != NULL && t->leaf == NULL && getBaseType(var->vartype) == NUMERICOID ?
+		gj_translate_column(t, var, GJ_READ_STORED) : NULL;
 }
 
 /* A column or a constant. */
-static bool
-read_stored(GjTranslator *t, const Expr *expr, GjValueJson *value)
+static GjExpr *
+read_stored(GjTranslator *t, const Expr *expr)
 {
 	if (!IsA(expr, Const))
-		return gj_translate_stored(t, expr, value);
-	return !((const Const *) expr)->constisnull &&
-		gj_translate_constant((const Const *) expr, value);
+		return gj_translate_stored(t, expr);
+	return !((const Const *) expr)->constisnull ?
+		gj_translate_constant((const Const *) expr) : NULL;
 }
 
-char *
+GjExpr *
 gj_compare_stored(GjTranslator *t, GjPageTest test, const Expr *left, const Expr *right)
 {
 	bool		left_constant = IsA(left, Const);
 	bool		right_constant = IsA(right, Const);
-	GjValueJson a;
-	GjValueJson b;
+	GjExpr	   *a;
+	GjExpr	   *b;
 	Operand		x;
 	Operand		y;
 
 	if (getBaseType(exprType((const Node *) left)) != NUMERICOID ||
-		(left_constant && right_constant) ||
-		!read_stored(t, left, &a) || !read_stored(t, right, &b) ||
-		(left_constant && !gj_constant_to_scale(&a, b.scale)) ||
-		(right_constant && !gj_constant_to_scale(&b, a.scale)) ||
-		a.scale != b.scale)
+		(left_constant && right_constant))
 		return NULL;
-	x = operand_of(&a, left_constant, !left_constant);
-	y = operand_of(&b, right_constant, !right_constant);
+	a = read_stored(t, left);
+	b = a != NULL ? read_stored(t, right) : NULL;
+	if (b != NULL && left_constant)
+		a = gj_constant_to_scale(a, b->scale);
+	if (b != NULL && right_constant)
+		b = gj_constant_to_scale(b, a->scale);
+	if (a == NULL || b == NULL || a->scale != b->scale)
+		return NULL;
+	x = operand_of(a, left_constant, !left_constant);
+	y = operand_of(b, right_constant, !right_constant);
 	return compare_operands(test, &x, &y);
 }
 
-bool
-gj_is_numeric_parameter(const Expr *expr)
+static bool
+is_numeric_parameter(const Expr *expr)
 {
 	return IsA(expr, Param) && getBaseType(((const Param *) expr)->paramtype) == NUMERICOID;
 }
 
-char *
-gj_compare_parameter(GjTranslator *t, GjPageTest test, const GjValueJson *value, bool stored,
-					 const Param *param, bool commuted)
+GjExpr *
+gj_compare_parameter(GjTranslator *t, GjPageTest test, Expr *left, Expr *right,
+					 bool *is_parameter)
 {
-	Operand		operand = operand_of(value, false, stored);
+	bool		commuted = is_numeric_parameter(left);
+	Expr	   *other = commuted ? right : left;
+	GjExpr	   *value;
+	bool		stored;
+	Operand		operand;
 	Operand		bound;
 
-	if (value->kind != GJ_KIND_DECIMAL || !read_parameter(t, param, value->scale, &bound))
+	*is_parameter = commuted || is_numeric_parameter(right);
+	if (!*is_parameter || is_numeric_parameter(other))
 		return NULL;
+	value = gj_translate_stored(t, other);
+	stored = value != NULL;
+	if (!stored)
+		value = gj_translate_value(t, other);
+	if (value == NULL || value->kind != GJ_KIND_DECIMAL ||
+		!read_parameter(t, (const Param *) (commuted ? left : right), value->scale, &bound))
+		return NULL;
+	operand = operand_of(value, false, stored);
 	return commuted ? compare_operands(test, &bound, &operand) :
 		compare_operands(test, &operand, &bound);
 }

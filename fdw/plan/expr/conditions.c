@@ -12,55 +12,36 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
-#include "plan/expr/compare.h"
-#include "plan/expr/conditions.h"
-#include "plan/expr/dates.h"
+#include "plan/expr/expr.h"
 
 /* Constants of a list that are compared one by one. */
 #define MAX_COMPARISONS 100
 
-/* A comparison with a numeric parameter. */
-static char *
-parameter_comparison(GjTranslator *t, GjPageTest test, Expr *left, Expr *right)
-{
-	bool		commuted = gj_is_numeric_parameter(left);
-	Expr	   *operand = commuted ? right : left;
-	const Param *param = (const Param *) (commuted ? left : right);
-	GjValueJson value;
-	bool		stored;
-
-	if (gj_is_numeric_parameter(operand))
-		return NULL;
-	stored = gj_translate_stored(t, operand, &value);
-	if (!stored && !gj_translate_value(t, operand, &value))
-		return NULL;
-	return gj_compare_parameter(t, test, &value, stored, param, commuted);
-}
-
-char *
+GjExpr *
 gj_translate_comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left, Expr *right)
 {
 	GjPageTest	test;
-	GjValueJson a;
-	GjValueJson b;
-	char	   *stored;
+	GjExpr	   *a;
+	GjExpr	   *b;
+	GjExpr	   *condition;
+	bool		is_parameter;
 
 	if (!gj_find_test(opno, collation, exprType((Node *) left), exprType((Node *) right), &test))
 		return gj_compare_date_with_timestamp(t, get_opcode(opno), left, right);
-	if (gj_is_numeric_parameter(left) || gj_is_numeric_parameter(right))
-		return parameter_comparison(t, test, left, right);
-	stored = gj_compare_stored(t, test, left, right);
-	if (stored != NULL)
-		return stored;
-	if (!gj_translate_value(t, left, &a) || !gj_translate_value(t, right, &b) ||
-		a.kind != b.kind ||
-		(a.kind == GJ_KIND_DECIMAL && !gj_align(&a, &b)))
+	condition = gj_compare_parameter(t, test, left, right, &is_parameter);
+	if (is_parameter)
+		return condition;
+	condition = gj_compare_stored(t, test, left, right);
+	if (condition != NULL)
+		return condition;
+	if (!gj_translate_pair(t, left, right, &a, &b) || a->kind != b->kind ||
+		(a->kind == GJ_KIND_DECIMAL && !gj_align(&a, &b)))
 		return NULL;
-	return gj_compare_json(test, a.json, b.json);
+	return gj_compare(test, a, b);
 }
 
 /* text LIKE pattern; bpchar keeps its blanks here */
-static char *
+static GjExpr *
 like(GjTranslator *t, Oid function, Oid collation, List *args)
 {
 	Expr	   *left = linitial(args);
@@ -70,9 +51,8 @@ like(GjTranslator *t, Oid function, Oid collation, List *args)
 	struct varlena *bytes;
 	const char *data;
 	int			length;
-	GjValueJson value;
+	GjExpr	   *value;
 	bool		escaped = false;
-	char	   *json;
 
 	if (encoding == NULL || !IsA(pattern, Const) || pattern->constisnull ||
 		!OidIsValid(collation) || !get_collation_isdeterministic(collation))
@@ -81,10 +61,11 @@ like(GjTranslator *t, Oid function, Oid collation, List *args)
 	{
 		const Var  *var = gj_plain_column(left);
 
-		if (var == NULL || !gj_translate_column(t, var, GJ_READ_BLANKS, &value))
-			return NULL;
+		value = var != NULL ? gj_translate_column(t, var, GJ_READ_BLANKS) : NULL;
 	}
-	else if (!gj_translate_value(t, left, &value))
+	else
+		value = gj_translate_value(t, left);
+	if (value == NULL)
 		return NULL;
 	bytes = PG_DETOAST_DATUM_PACKED(pattern->constvalue);
 	data = VARDATA_ANY(bytes);
@@ -95,9 +76,8 @@ like(GjTranslator *t, Oid function, Oid collation, List *args)
 		escaped = !escaped && data[i] == '\\';
 	if (escaped)
 		return NULL;
-	json = psprintf("{\"like\":%s,\"pattern\":\"%s\",\"encoding\":\"%s\"}",
-					value.json, gj_hex(data, length), encoding);
-	return negated ? psprintf("{\"not\":%s}", json) : json;
+	value = gj_like(value, data, length, encoding);
+	return negated ? gj_not(value) : value;
 }
 
 /* The elements of a constant array. */
@@ -137,40 +117,39 @@ element_constant(const Elements *e, int i, Oid collation)
  * value op ANY (constants) and value op ALL (constants), as one comparison for
  * each constant
  */
-static char *
+static GjExpr *
 each_compared(GjTranslator *t, const ScalarArrayOpExpr *expr)
 {
 	Expr	   *left = linitial(expr->args);
 	Elements	e;
-	StringInfoData json;
+	List	   *tests = NIL;
 
 	if (!elements_of(lsecond(expr->args), &e) || e.n == 0 || e.n > MAX_COMPARISONS)
 		return NULL;
-	initStringInfo(&json);
 	for (int i = 0; i < e.n; i++)
 	{
 		Const	   *element = element_constant(&e, i, expr->inputcollid);
-		char	   *test = e.nulls[i] ? NULL :
+		GjExpr	   *test = e.nulls[i] ? NULL :
 			gj_translate_comparison(t, expr->opno, expr->inputcollid, left, (Expr *) element);
 
 		if (test == NULL)
 			return NULL;
-		appendStringInfo(&json, "%s%s", i > 0 ? "," : "", test);
+		tests = lappend(tests, test);
 	}
-	return psprintf(expr->useOr ? "{\"or\":[%s]}" : "{\"and\":[%s]}", json.data);
+	return gj_junction(expr->useOr ? GJ_EXPR_OR : GJ_EXPR_AND, tests);
 }
 
 /* value = ANY (constants) and value <> ALL (constants) */
-static char *
+static GjExpr *
 in_list(GjTranslator *t, ScalarArrayOpExpr *expr)
 {
 	Expr	   *left = linitial(expr->args);
 	GjPageTest	test;
-	GjValueJson value;
+	GjExpr	   *value;
 	Elements	e;
 	bool		has_null = false;
-	StringInfoData items;
-	char	   *json;
+	List	   *items = NIL;
+	GjExpr	   *in;
 
 	if (!elements_of(lsecond(expr->args), &e) ||
 		!gj_find_test(expr->opno, expr->inputcollid, exprType((Node *) left), e.type, &test) ||
@@ -178,73 +157,63 @@ in_list(GjTranslator *t, ScalarArrayOpExpr *expr)
 		return NULL;
 
 	/* NaN, as it is stored, equals no constant */
-	if (!gj_translate_stored(t, left, &value) && !gj_translate_value(t, left, &value))
+	value = gj_translate_stored(t, left);
+	if (value == NULL)
+		value = gj_translate_value(t, left);
+	if (value == NULL)
 		return NULL;
 
-	initStringInfo(&items);
 	for (int i = 0; i < e.n; i++)
 	{
-		Const	   *element = element_constant(&e, i, expr->inputcollid);
-		GjValueJson item;
-		const char *from;
-		int			length;
+		GjExpr	   *item;
 
 		if (e.nulls[i])
 		{
 			has_null = true;
 			continue;
 		}
-		if (!gj_translate_constant(element, &item) || item.kind != value.kind)
+		item = gj_translate_constant(element_constant(&e, i, expr->inputcollid));
+		if (item == NULL || item->kind != value->kind)
 			return NULL;
 
 		/* a constant with more decimals than the value equals none of them */
-		if (item.kind == GJ_KIND_DECIMAL && !gj_constant_to_scale(&item, value.scale))
+		if (item->kind == GJ_KIND_DECIMAL)
+			item = gj_constant_to_scale(item, value->scale);
+		if (item != NULL)
+			items = lappend(items, item);
+		else
 			return NULL;
-		if (items.len > 0)
-			appendStringInfoChar(&items, ',');
-		from = strchr(item.json, ':') + 1;
-		length = strlen(from) - 1;
-		appendBinaryStringInfo(&items, from, length);
 	}
-	json = psprintf("{\"in\":%s,\"%s\":[%s],\"null\":%s}", value.json,
-					value.kind == GJ_KIND_TEXT ? "texts" : "ints", items.data,
-					has_null ? "true" : "false");
-	return expr->useOr ? json : psprintf("{\"not\":%s}", json);
+	in = gj_in(value, items, has_null);
+	return expr->useOr ? in : gj_not(in);
 }
 
-static char *
+static GjExpr *
 logic(GjTranslator *t, BoolExpr *expr)
 {
-	StringInfoData json;
+	List	   *args = NIL;
 	ListCell   *lc;
 
-	initStringInfo(&json);
-	if (expr->boolop == NOT_EXPR)
-	{
-		char	   *arg = gj_translate_condition(t, linitial(expr->args));
-
-		return arg != NULL ? psprintf("{\"not\":%s}", arg) : NULL;
-	}
-	appendStringInfo(&json, "{\"%s\":[", expr->boolop == AND_EXPR ? "and" : "or");
 	foreach(lc, expr->args)
 	{
-		char	   *arg = gj_translate_condition(t, lfirst(lc));
+		GjExpr	   *arg = gj_translate_condition(t, lfirst(lc));
 
 		if (arg == NULL)
 			return NULL;
-		appendStringInfo(&json, "%s%s", foreach_current_index(lc) > 0 ? "," : "", arg);
+		args = lappend(args, arg);
 	}
-	appendStringInfoString(&json, "]}");
-	return json.data;
+	if (expr->boolop == NOT_EXPR)
+		return gj_not(linitial(args));
+	return gj_junction(expr->boolop == AND_EXPR ? GJ_EXPR_AND : GJ_EXPR_OR, args);
 }
 
 /* a IS DISTINCT FROM b: never NULL */
-static char *
+static GjExpr *
 distinct(GjTranslator *t, const DistinctExpr *expr)
 {
-	char	   *equal = gj_translate_comparison(t, expr->opno, expr->inputcollid,
+	GjExpr	   *equal = gj_translate_comparison(t, expr->opno, expr->inputcollid,
 												linitial(expr->args), lsecond(expr->args));
-	char	   *null[2];
+	GjExpr	   *null[2];
 
 	if (equal == NULL)
 		return NULL;
@@ -258,67 +227,70 @@ distinct(GjTranslator *t, const DistinctExpr *expr)
 		if (null[i] == NULL)
 			return NULL;
 	}
-	return psprintf("{\"not\":{\"or\":[{\"and\":[%s,{\"not\":%s},{\"not\":%s}]},{\"and\":[%s,%s]}]}}",
-					equal, null[0], null[1], null[0], null[1]);
+	equal = gj_junction(GJ_EXPR_AND, list_make3(equal, gj_not(null[0]), gj_not(null[1])));
+	return gj_not(gj_either(equal, gj_both(null[0], null[1])));
 }
 
 /* IS [NOT] TRUE, FALSE, UNKNOWN */
-static char *
+static GjExpr *
 boolean_test(GjTranslator *t, BooleanTest *expr)
 {
-	char	   *arg = gj_translate_condition(t, expr->arg);
-	char	   *unknown;
+	GjExpr	   *arg = gj_translate_condition(t, expr->arg);
+	GjExpr	   *unknown;
 
 	if (arg == NULL)
 		return NULL;
-	unknown = psprintf("{\"is_null\":{\"truth\":%s}}", arg);
+	unknown = gj_is_null(gj_truth(arg));
 	switch (expr->booltesttype)
 	{
 		case IS_TRUE:
-			return psprintf("{\"and\":[%s,{\"not\":%s}]}", arg, unknown);
+			return gj_both(arg, gj_not(unknown));
 		case IS_NOT_TRUE:
-			return psprintf("{\"or\":[{\"not\":%s},%s]}", arg, unknown);
+			return gj_either(gj_not(arg), unknown);
 		case IS_FALSE:
-			return psprintf("{\"and\":[{\"not\":%s},{\"not\":%s}]}", arg, unknown);
+			return gj_both(gj_not(arg), gj_not(unknown));
 		case IS_NOT_FALSE:
-			return psprintf("{\"or\":[%s,%s]}", arg, unknown);
+			return gj_either(arg, unknown);
 		case IS_UNKNOWN:
 			return unknown;
 		case IS_NOT_UNKNOWN:
-			return psprintf("{\"not\":%s}", unknown);
+			return gj_not(unknown);
 	}
 	return NULL;
 }
 
-char *
+/* A column of any type may be NULL, also one whose values the daemon does not know. */
+static GjExpr *
+null_test(GjTranslator *t, const NullTest *test)
+{
+	const Var  *var = t->leaf == NULL ? gj_plain_column(test->arg) : NULL;
+	GjExpr	   *value;
+
+	if (test->argisrow)
+		return NULL;
+	value = var != NULL ? gj_translate_column(t, var, GJ_READ_NULLS) :
+		gj_translate_value(t, test->arg);
+	if (value == NULL)
+		return NULL;
+	return test->nulltesttype == IS_NULL ? gj_is_null(value) : gj_not(gj_is_null(value));
+}
+
+GjExpr *
 gj_translate_test(GjTranslator *t, Expr *expr)
 {
-	GjValueJson value;
+	GjExpr	   *value;
 
 	switch (nodeTag(expr))
 	{
 		case T_BoolExpr:
 			return logic(t, (BoolExpr *) expr);
 		case T_NullTest:
-			{
-				NullTest   *test = (NullTest *) expr;
-				const Var  *var = t->leaf == NULL ? gj_plain_column(test->arg) : NULL;
-
-				if (test->argisrow ||
-					!(var != NULL ? gj_translate_column(t, var, GJ_READ_NULLS, &value) :
-					  gj_translate_value(t, test->arg, &value)))
-					return NULL;
-				return psprintf(test->nulltesttype == IS_NULL ? "{\"is_null\":%s}" :
-								"{\"not\":{\"is_null\":%s}}", value.json);
-			}
+			return null_test(t, (NullTest *) expr);
 		case T_BooleanTest:
 			return boolean_test(t, (BooleanTest *) expr);
 		case T_ScalarArrayOpExpr:
-			{
-				char	   *list = in_list(t, (ScalarArrayOpExpr *) expr);
-
-				return list != NULL ? list : each_compared(t, (ScalarArrayOpExpr *) expr);
-			}
+			value = in_list(t, (ScalarArrayOpExpr *) expr);
+			return value != NULL ? value : each_compared(t, (ScalarArrayOpExpr *) expr);
 		case T_DistinctExpr:
 			return distinct(t, (DistinctExpr *) expr);
 		case T_OpExpr:
@@ -342,9 +314,9 @@ gj_translate_test(GjTranslator *t, Expr *expr)
 		case T_CaseExpr:
 		case T_CoalesceExpr:
 		case T_NullIfExpr:
-			if (!gj_translate_value(t, expr, &value) || value.kind != GJ_KIND_BOOL)
-				return NULL;
-			return psprintf("{\"compare\":\"=\",\"left\":%s,\"right\":{\"int\":1}}", value.json);
+			value = gj_translate_value(t, expr);
+			return value != NULL && value->kind == GJ_KIND_BOOL ?
+				gj_compare(GJ_TEST_EQ, value, gj_int(1)) : NULL;
 		default:
 			return NULL;
 	}

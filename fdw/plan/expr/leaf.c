@@ -11,17 +11,15 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-#include "job/job.h"
-#include "plan/expr/leaf.h"
-#include "plan/expr/unscaled_numeric.h"
+#include "plan/expr/expr.h"
 
 /* A factor of 10^18 still fits the daemon's constants. */
 #define MAX_RESCALE 18
 
-/* ---- types and leaves ---- */
+/* ---- types ---- */
 
 bool
-gj_describe_value(Oid type, GjValueJson *value)
+gj_describe_value(Oid type, GjExpr *value)
 {
 	value->scale = 0;
 	value->display_scale = NULL;
@@ -61,14 +59,21 @@ gj_describe_value(Oid type, GjValueJson *value)
 	}
 }
 
-char *
-gj_reference_json(GjOutput place)
+GjExpr *
+gj_typed_call(const char *operator, Oid type, GjExpr *a, GjExpr *b)
 {
-	return psprintf("{\"input\":%d,\"column\":%d}", place.input, place.column);
+	GjExpr		described;
+
+	if (!gj_describe_value(type, &described))
+		return NULL;
+	return gj_described_as(gj_call(operator, described.width, a, b), &described);
 }
 
-const Var *
-gj_visible_column(GjTranslator *t, const Var *var)
+/* ---- columns ---- */
+
+/* The column that is read for var, or NULL if no row of the translator's tree has it. */
+static const Var *
+visible_column(GjTranslator *t, const Var *var)
 {
 	const Var  *visible = var;
 
@@ -82,95 +87,139 @@ gj_visible_column(GjTranslator *t, const Var *var)
 	return visible;
 }
 
-static char *
-column_json(GjTranslator *t, const Var *var, GjForm form, bool is_key)
+/* A mention of the column in this form. */
+static GjExpr *
+mention(GjTranslator *t, const Var *var, GjForm form, bool is_key, bool checked)
 {
-	GjOutput	place = {.input = var->varno, .column = var->varattno};
+	GjLeaf	   *leaf;
+	ListCell   *lc;
 
-	if (t->inputs != NULL)
-		place = gj_need_column(t->inputs, var, form, is_key);
-	return gj_reference_json(place);
+	foreach(lc, t->leaves)
+	{
+		leaf = lfirst(lc);
+		if (leaf->var != NULL && leaf->var->varno == var->varno &&
+			leaf->var->varattno == var->varattno && leaf->form == form)
+		{
+			leaf->is_key |= is_key;
+			return gj_column_expr(leaf, checked);
+		}
+	}
+	leaf = palloc0(sizeof(GjLeaf));
+	leaf->var = var;
+	leaf->form = form;
+	leaf->is_key = is_key;
+	/* about as long a text as the place will be */
+	leaf->place = (GjOutput)
+	{
+		.input = var->varno, .column = var->varattno
+	};
+	t->leaves = lappend(t->leaves, leaf);
+	return gj_column_expr(leaf, checked);
+}
+
+GjExpr *
+gj_translate_payload(GjTranslator *t, const Var *var, bool is_key)
+{
+	var = visible_column(t, var);
+	return var != NULL ? mention(t, var, gj_payload_form(var), is_key, false) : NULL;
 }
 
 /* A numeric column without a declared scale. */
-static bool
-unscaled_column(GjTranslator *t, const Var *var, GjValueJson *value)
+static GjExpr *
+unscaled_column(GjTranslator *t, const Var *var)
 {
-	value->scale = gj_unscaled_scale(t->root, var);
-	if (value->scale < 0)
-		return false;
-	value->json = psprintf("{\"decimal\":%s}", column_json(t, var, GJ_FORM_UNSCALED, true));
-	value->display_scale = psprintf("{\"column\":%s}", column_json(t, var, GJ_FORM_SCALE, true));
-	return true;
+	int			scale = gj_unscaled_scale(t->root, var);
+	GjExpr	   *value;
+
+	if (scale < 0)
+		return NULL;
+	value = mention(t, var, GJ_FORM_UNSCALED, true, true);
+	value->kind = GJ_KIND_DECIMAL;
+	value->width = 8;
+	value->scale = scale;
+	value->display_scale = mention(t, var, GJ_FORM_SCALE, true, false);
+	return value;
 }
 
-bool
-gj_translate_float(GjTranslator *t, const Var *var, GjReading reading, GjValueJson *value)
+GjExpr *
+gj_translate_float_column(GjTranslator *t, const Var *var, GjReading reading)
 {
-	var = gj_visible_column(t, var);
+	GjExpr	   *value;
+
+	var = visible_column(t, var);
 	if (var == NULL)
-		return false;
-	*value = (GjValueJson)
-	{
-		.json = psprintf(reading == GJ_READ_STORED ? "{\"column\":%s}" : "{\"decimal\":%s}",
-						 column_json(t, var, GJ_FORM_FLOAT_ORDER, true)),
-		.kind = GJ_KIND_INT, .width = 8
-	};
-	return true;
+		return NULL;
+	value = mention(t, var, GJ_FORM_FLOAT_ORDER, true, reading != GJ_READ_STORED);
+	value->width = 8;
+	return value;
 }
 
-bool
-gj_translate_column(GjTranslator *t, const Var *var, GjReading reading, GjValueJson *value)
+GjExpr *
+gj_translate_column(GjTranslator *t, const Var *var, GjReading reading)
 {
-	GjColumn	column;
+	GjExpr		described;
 	GjForm		form = GJ_FORM_VALUE;
 
-	var = gj_visible_column(t, var);
+	var = visible_column(t, var);
 	if (var == NULL)
-		return false;
+		return NULL;
 	if (reading == GJ_READ_NULLS)
 	{
-		value->json = psprintf("{\"column\":%s}",
-							   column_json(t, var, gj_payload_form(var), false));
-		return gj_describe_payload(var->vartype, var->vartypmod, &column);
+		GjColumn	column;
+
+		return gj_describe_payload(var->vartype, var->vartypmod, &column) ?
+			mention(t, var, gj_payload_form(var), false, false) : NULL;
 	}
-	if (!gj_describe_value(var->vartype, value))
-		return false;
-	if (value->kind == GJ_KIND_DECIMAL)
+	if (!gj_describe_value(var->vartype, &described))
+		return NULL;
+	if (described.kind == GJ_KIND_DECIMAL)
 	{
-		value->width = 8;
-		if (!gj_decimal_scale(var->vartype, var->vartypmod, &value->scale))
-			return reading == GJ_READ_VALUE && unscaled_column(t, var, value);
-		value->json = psprintf(reading == GJ_READ_STORED ? "{\"column\":%s}" : "{\"decimal\":%s}",
-							   column_json(t, var, GJ_FORM_DECIMAL, true));
-		return true;
+		described.width = 8;
+		if (!gj_decimal_scale(var->vartype, var->vartypmod, &described.scale))
+			return reading == GJ_READ_VALUE ? unscaled_column(t, var) : NULL;
+		return gj_described_as(mention(t, var, GJ_FORM_DECIMAL, true, reading != GJ_READ_STORED),
+							   &described);
 	}
 	if (getBaseType(var->vartype) == BPCHAROID && reading != GJ_READ_BLANKS)
 		form = GJ_FORM_BPCHAR_KEY;
 	/* equal text must have equal bytes and must not be chained */
-	value->json = psprintf("{\"column\":%s}", column_json(t, var, form, true));
-	return true;
+	return gj_described_as(mention(t, var, form, true, false), &described);
 }
 
-char *
-gj_hex(const char *data, int length)
+GjExpr *
+gj_result_column(int input, int column, bool checked)
 {
-	char	   *hex = palloc(2 * length + 1);
+	GjLeaf	   *leaf = palloc0(sizeof(GjLeaf));
 
-	hex_encode(data, length, hex);
-	hex[2 * length] = '\0';
-	return hex;
+	leaf->place = (GjOutput)
+	{
+		.input = input, .column = column
+	};
+	return gj_column_expr(leaf, checked);
+}
+
+/* ---- constants ---- */
+
+static GjExpr *
+described_int(int64 number, Oid type)
+{
+	GjExpr	   *value = gj_int(number);
+
+	(void) gj_describe_value(type, value);
+	value->width = GJ_CONSTANT_WIDTH;
+	return value;
 }
 
 /* A numeric constant as an integer and a scale. */
-static bool
-numeric_constant(Datum datum, GjValueJson *value)
+static GjExpr *
+numeric_constant(Datum datum)
 {
 	char	   *text = DatumGetCString(DirectFunctionCall1(numeric_out, datum));
 	__int128	sum = 0;
 	bool		fraction = false;
+	int			scale = 0;
+	GjExpr	   *value;
 
-	value->scale = 0;
 	for (char *c = text; *c != '\0'; c++)
 	{
 		if (*c == '-' && c == text)
@@ -181,188 +230,190 @@ numeric_constant(Datum datum, GjValueJson *value)
 			continue;
 		}
 		if (*c < '0' || *c > '9')
-			return false;		/* NaN, Infinity */
+			return NULL;		/* NaN, Infinity */
 		sum = 10 * sum + (*c - '0');
-		value->scale += fraction;
+		scale += fraction;
 		if (sum > PG_INT64_MAX)
-			return false;
+			return NULL;
 	}
-	if (text[0] == '-')
-		sum = -sum;
-	value->kind = GJ_KIND_DECIMAL;
-	value->width = GJ_CONSTANT_WIDTH;
-	value->json = psprintf("{\"int\":" INT64_FORMAT "}", (int64) sum);
-	return true;
+	value = described_int(text[0] == '-' ? -sum : sum, NUMERICOID);
+	value->scale = scale;
+	return value;
 }
 
-bool
-gj_translate_constant(const Const *c, GjValueJson *value)
+static GjExpr *
+text_constant(Datum datum, bool padded)
+{
+	struct varlena *text = PG_DETOAST_DATUM_PACKED(datum);
+	int			length = VARSIZE_ANY_EXHDR(text);
+
+	if (padded)
+		while (length > 0 && VARDATA_ANY(text)[length - 1] == ' ')
+			length--;
+	return gj_text(VARDATA_ANY(text), length);
+}
+
+GjExpr *
+gj_translate_constant(const Const *c)
 {
 	Oid			type = getBaseType(c->consttype);
-	int64		number;
+	GjExpr		described;
 
-	if (!gj_describe_value(c->consttype, value))
-		return false;
+	if (!gj_describe_value(type, &described))
+		return NULL;
 	if (c->constisnull)
-	{
-		value->json = psprintf("{\"null\":%d}", value->kind == GJ_KIND_TEXT ? 0 : value->width);
-		return value->kind != GJ_KIND_TEXT;
-	}
+		return described.kind == GJ_KIND_TEXT ? NULL :
+			gj_described_as(gj_null(described.width), &described);
 	switch (type)
 	{
 		case NUMERICOID:
-			return numeric_constant(c->constvalue, value);
+			return numeric_constant(c->constvalue);
 		case BOOLOID:
-			number = DatumGetBool(c->constvalue);
-			break;
+			return described_int(DatumGetBool(c->constvalue), type);
 		case INT2OID:
-			number = DatumGetInt16(c->constvalue);
-			break;
+			return described_int(DatumGetInt16(c->constvalue), type);
 		case INT4OID:
 		case DATEOID:
-			number = DatumGetInt32(c->constvalue);
-			break;
+			return described_int(DatumGetInt32(c->constvalue), type);
 		case INT8OID:
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
-			number = DatumGetInt64(c->constvalue);
-			break;
+			return described_int(DatumGetInt64(c->constvalue), type);
 		default:
-			{
-				struct varlena *text = PG_DETOAST_DATUM_PACKED(c->constvalue);
-				int			length = VARSIZE_ANY_EXHDR(text);
-
-				if (type == BPCHAROID)
-					while (length > 0 && VARDATA_ANY(text)[length - 1] == ' ')
-						length--;
-				value->json = psprintf("{\"text\":\"%s\"}", gj_hex(VARDATA_ANY(text), length));
-				return true;
-			}
+			return text_constant(c->constvalue, type == BPCHAROID);
 	}
-	value->width = GJ_CONSTANT_WIDTH;
-	value->json = psprintf("{\"int\":" INT64_FORMAT "}", number);
-	return true;
-}
-
-/* ---- operations ---- */
-
-char *
-gj_call_json(char operator, int width, const char *a, const char *b)
-{
-	return psprintf("{\"fn\":\"%c\",\"width\":%d,\"args\":[%s,%s]}", operator, width, a, b);
-}
-
-char *
-gj_choice_json(const char *condition, const char *then, const char *otherwise)
-{
-	return psprintf("{\"case\":[{\"when\":%s,\"then\":%s}],\"else\":%s}", condition, then, otherwise);
 }
 
 /* ---- decimals ---- */
 
-bool
-gj_constant_to_scale(GjValueJson *constant, int scale)
+GjExpr *
+gj_constant_to_scale(const GjExpr *constant, int scale)
 {
-	__int128	number = strtoll(strchr(constant->json, ':') + 1, NULL, 10);
+	__int128	number = constant->number;
+	GjExpr	   *scaled;
 
 	if (constant->scale > scale || scale - constant->scale > MAX_RESCALE)
-		return false;
+		return NULL;
 	for (int i = constant->scale; i < scale; i++)
 		number *= 10;
 	if (number > PG_INT64_MAX || number < PG_INT64_MIN)
-		return false;
-	constant->scale = scale;
-	constant->json = psprintf("{\"int\":" INT64_FORMAT "}", (int64) number);
-	return true;
+		return NULL;
+	scaled = gj_described_as(gj_int(number), constant);
+	scaled->scale = scale;
+	return scaled;
 }
 
-static bool
-to_scale(GjValueJson *value, int scale)
+static GjExpr *
+to_scale(GjExpr *value, int scale)
 {
 	int			by = scale - value->scale;
 	int64		factor = 1;
+	GjExpr	   *scaled;
 
 	if (by < 0 || by > MAX_RESCALE)
-		return false;
-	if (by == 0 || (strncmp(value->json, "{\"int\":", 7) == 0 && gj_constant_to_scale(value, scale)))
-		return true;
+		return NULL;
+	if (by == 0)
+		return value;
+	if (value->tag == GJ_EXPR_INT && (scaled = gj_constant_to_scale(value, scale)) != NULL)
+		return scaled;
 	for (int i = 0; i < by; i++)
 		factor *= 10;
-	value->json = psprintf("{\"fn\":\"*\",\"width\":16,\"args\":[%s,{\"int\":" INT64_FORMAT "}]}",
-						   value->json, factor);
-	value->scale = scale;
-	value->width = 16;
-	return true;
+	scaled = gj_described_as(gj_call("*", 16, value, gj_int(factor)), value);
+	scaled->scale = scale;
+	scaled->width = 16;
+	return scaled;
 }
 
 bool
-gj_align(GjValueJson *a, GjValueJson *b)
+gj_align(GjExpr **a, GjExpr **b)
 {
-	int			scale = Max(a->scale, b->scale);
+	int			scale = Max((*a)->scale, (*b)->scale);
 
-	return to_scale(a, scale) && to_scale(b, scale);
+	*a = to_scale(*a, scale);
+	*b = to_scale(*b, scale);
+	return *a != NULL && *b != NULL;
 }
 
-void
-gj_set_width(GjValueJson *value, int width)
+GjExpr *
+gj_to_width(GjExpr *value, int width)
 {
+	GjExpr	   *changed;
+
 	if (value->width == width || value->kind == GJ_KIND_TEXT)
-		return;
-	value->width = width;
-	value->json = width == 1 ?
-		psprintf("{\"truth\":{\"compare\":\"=\",\"left\":%s,\"right\":{\"int\":1}}}", value->json) :
-		psprintf("{\"fn\":\"+\",\"width\":%d,\"args\":[%s,{\"int\":0}]}", width, value->json);
+		return value;
+	changed = width == 1 ? gj_truth(gj_compare(GJ_TEST_EQ, value, gj_int(1))) :
+		gj_call("+", width, value, gj_int(0));
+	changed = gj_described_as(changed, value);
+	changed->width = width;
+	return changed;
 }
 
-char *
-gj_display_scale(const GjValueJson *value)
+GjExpr *
+gj_display_scale(const GjExpr *value)
 {
-	return value->display_scale != NULL ? value->display_scale :
-		psprintf("{\"int\":%d}", value->scale);
+	return value->display_scale != NULL ? value->display_scale : gj_int(value->scale);
 }
 
-bool
-gj_unite(GjValueJson *arms, int n, GjValueJson *value)
-{
-	int			known = -1;		/* an arm that is not the constant NULL */
-	bool		mixed = false;
+/* ---- choices ---- */
 
-	for (int i = 0; i < n; i++)
-		if (strncmp(arms[i].json, "{\"null\"", 7) != 0)
-			known = i;
-	if (known < 0)
-		return false;
-	*value = arms[known];
-	for (int i = 0; i < n; i++)
+static bool
+is_null(const GjExpr *value)
+{
+	return value->tag == GJ_EXPR_NULL;
+}
+
+GjExpr *
+gj_choose(GjExpr **conditions, GjExpr **values, int n)
+{
+	GjExpr	  **scales = palloc((n + 1) * sizeof(GjExpr *));
+	const GjExpr *known = NULL; /* the last one that is not the constant NULL */
+	GjExpr	   *choice;
+	bool		mixed = false;	/* in scale */
+	bool		nulls = false;
+	int			scale;
+	int			width;
+
+	for (int i = 0; i <= n; i++)
+		if (!is_null(values[i]))
+			known = values[i];
+		else
+			nulls = true;
+	if (known == NULL || (nulls && known->kind == GJ_KIND_TEXT))
+		return NULL;
+	scale = known->scale;
+	width = known->width;
+	for (int i = 0; i <= n; i++)
 	{
-		if (strncmp(arms[i].json, "{\"null\"", 7) == 0)
+		if (is_null(values[i]))
 			continue;
-		if (arms[i].kind != value->kind)
-			return false;
-		mixed |= arms[i].scale != value->scale || arms[i].display_scale != NULL;
-		value->scale = Max(value->scale, arms[i].scale);
-		value->width = Max(value->width, arms[i].width);
+		if (values[i]->kind != known->kind)
+			return NULL;
+		mixed |= values[i]->scale != scale || values[i]->display_scale != NULL;
+		scale = Max(scale, values[i]->scale);
+		width = Max(width, values[i]->width);
 	}
-	value->display_scale = mixed ? "" : NULL;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i <= n; i++)
 	{
-		if (strncmp(arms[i].json, "{\"null\"", 7) == 0)
+		if (is_null(values[i]))
 			continue;
-		if (mixed)
-			arms[i].display_scale = gj_display_scale(&arms[i]);
-		if (!to_scale(&arms[i], value->scale))
-			return false;
-		value->width = Max(value->width, arms[i].width);
+		scales[i] = gj_display_scale(values[i]);
+		values[i] = to_scale(values[i], scale);
+		if (values[i] == NULL)
+			return NULL;
+		width = Max(width, values[i]->width);
 	}
-	for (int i = 0; i < n; i++)
-		if (strncmp(arms[i].json, "{\"null\"", 7) == 0)
+	for (int i = 0; i <= n; i++)
+		if (is_null(values[i]))
 		{
-			arms[i].json = psprintf("{\"null\":%d}", value->width);
-			arms[i].display_scale = "{\"null\":4}";
-			if (value->kind == GJ_KIND_TEXT)
-				return false;
+			values[i] = gj_null(width);
+			scales[i] = gj_null(4);
 		}
-	return true;
+	choice = gj_case(conditions, values, n, values[n]);
+	choice->kind = known->kind;
+	choice->scale = scale;
+	choice->width = width;
+	choice->display_scale = mixed ? gj_case(conditions, scales, n, scales[n]) : NULL;
+	return choice;
 }
 
 const char *

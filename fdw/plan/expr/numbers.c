@@ -10,17 +10,7 @@
 #include "utils/fmgroids.h"
 #include "utils/numeric.h"
 
-#include "plan/expr/compare.h"
-#include "plan/expr/leaf.h"
-#include "plan/expr/numbers.h"
-
-static const char zero[] = "{\"int\":0}";
-
-static char *
-int_json(int64 number)
-{
-	return psprintf("{\"int\":" INT64_FORMAT "}", number);
-}
+#include "plan/expr/expr.h"
 
 /* A power of ten that a constant can hold.  Returns false if it is larger. */
 static bool
@@ -32,40 +22,41 @@ power_of_ten(int exponent, int64 *power)
 	return exponent >= 0 && exponent <= 18;
 }
 
-/* value, checked against the range of integers of this width */
-static char *
-within(const GjValueJson *value, int width)
+static GjExpr *
+is_negative(GjExpr *value)
 {
-	return gj_call_json('+', width, value->json, zero);
+	return gj_compare(GJ_TEST_LT, value, gj_int(0));
 }
 
-static bool
-absolute(GjTranslator *t, List *args, Oid type, GjValueJson *value)
+static GjExpr *
+absolute(GjTranslator *t, List *args, Oid type)
 {
-	GjValueJson described;
-	int			width;
+	GjExpr	   *value = gj_translate_value(t, linitial(args));
+	GjExpr		described;
+	GjExpr	   *result;
 
-	if (!gj_translate_value(t, linitial(args), value) || !gj_describe_value(type, &described))
-		return false;
-	width = described.width;
-	value->json = gj_choice_json(gj_compare_json(GJ_TEST_LT, value->json, zero),
-								 gj_call_json('-', width, zero, value->json), within(value, width));
-	value->width = width;
-	return true;
+	if (value == NULL || !gj_describe_value(type, &described))
+		return NULL;
+	result = gj_choice(is_negative(value), gj_call("-", described.width, gj_int(0), value),
+					   gj_call("+", described.width, value, gj_int(0)));
+	result = gj_described_as(result, value);
+	result->width = described.width;
+	return result;
 }
 
-static bool
-sign(GjTranslator *t, List *args, GjValueJson *value)
+static GjExpr *
+sign(GjTranslator *t, List *args)
 {
-	if (!gj_translate_value(t, linitial(args), value))
-		return false;
-	value->json = gj_choice_json(gj_compare_json(GJ_TEST_LT, value->json, zero), int_json(-1),
-								 psprintf("{\"truth\":%s}",
-										  gj_compare_json(GJ_TEST_GT, value->json, zero)));
-	value->width = GJ_CONSTANT_WIDTH;
-	value->scale = 0;
-	value->display_scale = NULL;
-	return true;
+	GjExpr	   *value = gj_translate_value(t, linitial(args));
+	GjExpr	   *result;
+
+	if (value == NULL)
+		return NULL;
+	result = gj_choice(is_negative(value), gj_int(-1),
+					   gj_truth(gj_compare(GJ_TEST_GT, value, gj_int(0))));
+	result->kind = value->kind;
+	result->width = GJ_CONSTANT_WIDTH;
+	return result;
 }
 
 typedef enum Direction
@@ -77,10 +68,9 @@ typedef enum Direction
 } Direction;
 
 /* The numerator of a division that truncates, for each direction of rounding. */
-static char *
-numerator(const char *value, int64 divisor, Direction direction)
+static GjExpr *
+numerator(GjExpr *value, int64 divisor, Direction direction)
 {
-	char	   *negative = gj_compare_json(GJ_TEST_LT, value, zero);
 	int64		if_negative = 0;
 	int64		otherwise = 0;
 
@@ -91,7 +81,7 @@ numerator(const char *value, int64 divisor, Direction direction)
 			otherwise = divisor / 2;
 			break;
 		case TOWARD_ZERO:
-			return unconstify(char *, value);
+			return value;
 		case DOWN:
 			if_negative = 1 - divisor;
 			break;
@@ -99,106 +89,106 @@ numerator(const char *value, int64 divisor, Direction direction)
 			otherwise = divisor - 1;
 			break;
 	}
-	return gj_call_json('+', 16, value,
-						gj_choice_json(negative, int_json(if_negative), int_json(otherwise)));
+	return gj_call("+", 16, value,
+				   gj_choice(is_negative(value), gj_int(if_negative), gj_int(otherwise)));
 }
 
-/* Rounds a decimal to a scale, or adds zeros. */
-static bool
-round_to(GjValueJson *value, int scale, Direction direction)
+/* A decimal, rounded to a scale, or with zeros added. */
+static GjExpr *
+round_to(const GjExpr *value, int scale, Direction direction)
 {
+	GjExpr	   *rounded = gj_as_kind(value, GJ_KIND_DECIMAL);
 	int64		factor;
 
 	if (scale < 0 || scale > GJ_MAX_SCALE || !power_of_ten(abs(value->scale - scale), &factor))
-		return false;
+		return NULL;
 	if (scale > value->scale)
-		value->json = gj_call_json('*', 16, value->json, int_json(factor));
+		rounded = gj_call("*", 16, rounded, gj_int(factor));
 	else if (scale < value->scale)
-		value->json = gj_call_json('/', 16, numerator(value->json, factor, direction), int_json(factor));
-	if (scale != value->scale)
-		value->width = 16;
-	value->kind = GJ_KIND_DECIMAL;
-	value->scale = scale;
-	value->display_scale = NULL;
-	return true;
+		rounded = gj_call("/", 16, numerator(rounded, factor, direction), gj_int(factor));
+	rounded->kind = GJ_KIND_DECIMAL;
+	rounded->scale = scale;
+	rounded->display_scale = NULL;
+	return rounded;
 }
 
 /* round(x, n) and trunc(x, n), with a constant n */
-static bool
-rounded(GjTranslator *t, List *args, Direction direction, GjValueJson *value)
+static GjExpr *
+rounded(GjTranslator *t, List *args, Direction direction)
 {
 	const Const *scale = list_length(args) == 2 ? lsecond(args) : NULL;
+	GjExpr	   *value;
 
 	if (scale != NULL && (!IsA(scale, Const) || scale->constisnull))
-		return false;
-	return gj_translate_value(t, linitial(args), value) && value->kind == GJ_KIND_DECIMAL &&
-		round_to(value, scale != NULL ? DatumGetInt32(scale->constvalue) : 0, direction);
+		return NULL;
+	value = gj_translate_value(t, linitial(args));
+	return value != NULL && value->kind == GJ_KIND_DECIMAL ?
+		round_to(value, scale != NULL ? DatumGetInt32(scale->constvalue) : 0, direction) : NULL;
 }
 
 /* x::numeric(p, s): rounded, and an error beyond p digits */
-static bool
-with_declared_scale(GjTranslator *t, List *args, GjValueJson *value)
+static GjExpr *
+with_declared_scale(GjTranslator *t, List *args)
 {
 	const Const *typmod = lsecond(args);
 	int64		limit;
 	int			precision;
 	int			scale;
-	char	   *fits;
+	GjExpr	   *value;
+	GjExpr	   *fits;
 
 	if (!IsA(typmod, Const) || typmod->constisnull ||
 		DatumGetInt32(typmod->constvalue) < (int32) VARHDRSZ)
-		return false;
+		return NULL;
 	precision = (DatumGetInt32(typmod->constvalue) - VARHDRSZ) >> 16 & 0xffff;
 	scale = (DatumGetInt32(typmod->constvalue) - VARHDRSZ) & 0x7ff;
-	if (scale > precision || !power_of_ten(precision, &limit) ||
-		!gj_translate_value(t, linitial(args), value) || value->kind != GJ_KIND_DECIMAL ||
-		!round_to(value, scale, HALF_AWAY_FROM_ZERO))
-		return false;
+	if (scale > precision || !power_of_ten(precision, &limit))
+		return NULL;
+	value = gj_translate_value(t, linitial(args));
+	if (value == NULL || value->kind != GJ_KIND_DECIMAL ||
+		(value = round_to(value, scale, HALF_AWAY_FROM_ZERO)) == NULL)
+		return NULL;
 
 	/* a number of more digits is divided by zero */
-	fits = psprintf("{\"and\":[%s,%s]}",
-					gj_compare_json(GJ_TEST_LT, value->json, int_json(limit)),
-					gj_compare_json(GJ_TEST_GT, value->json, int_json(-limit)));
-	value->json = gj_call_json('/', 16, value->json, psprintf("{\"truth\":%s}", fits));
+	fits = gj_both(gj_compare(GJ_TEST_LT, value, gj_int(limit)),
+				   gj_compare(GJ_TEST_GT, value, gj_int(-limit)));
+	value = gj_described_as(gj_call("/", 16, value, gj_truth(fits)), value);
 	value->width = 16;
-	return true;
+	return value;
 }
 
 /* a % b and div(a, b): both truncate toward zero */
-static bool
-division(GjTranslator *t, char operator, List *args, GjValueJson *value)
+static GjExpr *
+division(GjTranslator *t, const char *operator, List *args)
 {
-	GjValueJson a;
-	GjValueJson b;
+	GjExpr	   *a;
+	GjExpr	   *b;
+	GjExpr	   *result;
 
-	if (!gj_translate_value(t, linitial(args), &a) || !gj_translate_value(t, lsecond(args), &b) ||
-		a.kind != GJ_KIND_DECIMAL || b.kind != GJ_KIND_DECIMAL ||
-		a.display_scale != NULL || b.display_scale != NULL || !gj_align(&a, &b))
-		return false;
-	*value = a;
-	value->width = 16;
-	value->json = gj_call_json(operator, 16, a.json, b.json);
-	if (operator == '/')
-		value->scale = 0;
-	return true;
+	if (!gj_translate_pair(t, linitial(args), lsecond(args), &a, &b) || a->kind != GJ_KIND_DECIMAL || b->kind != GJ_KIND_DECIMAL ||
+		a->display_scale != NULL || b->display_scale != NULL || !gj_align(&a, &b))
+		return NULL;
+	result = gj_call(operator, 16, a, b);
+	result->kind = GJ_KIND_DECIMAL;
+	result->scale = operator[0] == '/' ? 0 : a->scale;
+	return result;
 }
 
 /* To an integer type that may be too narrow; a numeric is rounded. */
-static bool
-to_integer(GjTranslator *t, List *args, Oid type, GjValueJson *value)
+static GjExpr *
+to_integer(GjTranslator *t, List *args, Oid type)
 {
-	GjValueJson from;
+	GjExpr	   *from = gj_translate_value(t, linitial(args));
 
-	if (!gj_translate_value(t, linitial(args), &from) || from.kind == GJ_KIND_TEXT ||
-		(from.kind == GJ_KIND_DECIMAL && !round_to(&from, 0, HALF_AWAY_FROM_ZERO)) ||
-		!gj_describe_value(type, value))
-		return false;
-	value->json = within(&from, value->width);
-	return true;
+	if (from == NULL || from->kind == GJ_KIND_TEXT ||
+		(from->kind == GJ_KIND_DECIMAL &&
+		 (from = round_to(from, 0, HALF_AWAY_FROM_ZERO)) == NULL))
+		return NULL;
+	return gj_typed_call("+", type, from, gj_int(0));
 }
 
-bool
-gj_translate_number_call(GjTranslator *t, Oid function, List *args, Oid type, GjValueJson *value)
+GjExpr *
+gj_translate_number_call(GjTranslator *t, Oid function, List *args, Oid type)
 {
 	switch (function)
 	{
@@ -210,27 +200,27 @@ gj_translate_number_call(GjTranslator *t, Oid function, List *args, Oid type, Gj
 		case F_ABS_INT4:
 		case F_ABS_INT8:
 		case F_ABS_NUMERIC:
-			return absolute(t, args, type, value);
+			return absolute(t, args, type);
 		case F_SIGN_NUMERIC:
-			return sign(t, args, value);
+			return sign(t, args);
 		case F_ROUND_NUMERIC:
 		case F_ROUND_NUMERIC_INT4:
-			return rounded(t, args, HALF_AWAY_FROM_ZERO, value);
+			return rounded(t, args, HALF_AWAY_FROM_ZERO);
 		case F_TRUNC_NUMERIC:
 		case F_TRUNC_NUMERIC_INT4:
-			return rounded(t, args, TOWARD_ZERO, value);
+			return rounded(t, args, TOWARD_ZERO);
 		case F_FLOOR_NUMERIC:
-			return rounded(t, args, DOWN, value);
+			return rounded(t, args, DOWN);
 		case F_CEIL_NUMERIC:
 		case F_CEILING_NUMERIC:
-			return rounded(t, args, UP, value);
+			return rounded(t, args, UP);
 		case F_NUMERIC_NUMERIC_INT4:
-			return with_declared_scale(t, args, value);
+			return with_declared_scale(t, args);
 		case F_NUMERIC_MOD:
 		case F_MOD_NUMERIC_NUMERIC:
-			return division(t, '%', args, value);
+			return division(t, "%", args);
 		case F_DIV:
-			return division(t, '/', args, value);
+			return division(t, "/", args);
 		case F_INT2_INT4:
 		case F_INT2_INT8:
 		case F_INT4_INT8:
@@ -238,8 +228,8 @@ gj_translate_number_call(GjTranslator *t, Oid function, List *args, Oid type, Gj
 		case F_INT2_NUMERIC:
 		case F_INT4_NUMERIC:
 		case F_INT8_NUMERIC:
-			return to_integer(t, args, type, value);
+			return to_integer(t, args, type);
 		default:
-			return false;
+			return NULL;
 	}
 }

@@ -15,9 +15,7 @@
 #include "nodes/plannodes.h"
 #include "utils/fmgroids.h"
 
-#include "plan/expr/leaf.h"
-#include "plan/expr/parameters.h"
-#include "plan/state.h"
+#include "plan/expr/expr.h"
 
 /* Is the parameter the result of a subquery that runs only once? */
 static bool
@@ -41,58 +39,42 @@ is_external(PlannerInfo *root, const Param *param)
 		(param->paramkind == PARAM_EXEC && is_init_param(root, param->paramid));
 }
 
-/* The number of the parameter in the job, which has each once. */
-static int
-number(GjInputs *inputs, const Expr *param, GjRounding rounding, int scale)
+/* A mention of the parameter. */
+static GjExpr *
+mention(GjTranslator *t, const Expr *param, GjRounding rounding, int scale)
 {
-	GjPlan	   *plan = inputs->plan;
+	GjLeaf	   *leaf;
 	ListCell   *lc;
 
-	foreach(lc, inputs->parameters)
+	foreach(lc, t->leaves)
 	{
-		int			i = foreach_current_index(lc);
-
-		if (equal(lfirst(lc), param) && plan->parameters[i].rounding == rounding &&
-			plan->parameters[i].scale == scale)
-			return i;
+		leaf = lfirst(lc);
+		if (leaf->parameter != NULL && leaf->rounding == rounding && leaf->scale == scale &&
+			equal(leaf->parameter, param))
+			return gj_parameter_expr(leaf);
 	}
-	if (plan->parameters == NULL)
-		plan->parameters = palloc(GJ_MAX_PARAMETERS * sizeof(GjParameter));
-	if (plan->nparameters == GJ_MAX_PARAMETERS)
-	{
-		gj_note_defect(&plan->defect, "the job has more than %d parameters", GJ_MAX_PARAMETERS);
-		return 0;
-	}
-	plan->parameters[plan->nparameters].rounding = rounding;
-	plan->parameters[plan->nparameters].scale = scale;
-	inputs->parameters = lappend(inputs->parameters, copyObject(unconstify(Expr *, param)));
-	return plan->nparameters++;
+	leaf = palloc0(sizeof(GjLeaf));
+	leaf->parameter = param;
+	leaf->rounding = rounding;
+	leaf->scale = scale;
+	t->leaves = lappend(t->leaves, leaf);
+	return gj_parameter_expr(leaf);
 }
 
-static char *
-parameter_json(GjTranslator *t, const Expr *param, GjRounding rounding, int scale)
+GjExpr *
+gj_translate_parameter(GjTranslator *t, const Param *param)
 {
-	return psprintf("{\"parameter\":%d}",
-					t->inputs == NULL ? 0 : number(t->inputs, param, rounding, scale));
-}
+	GjExpr		described;
+	GjExpr	   *value;
 
-bool
-gj_translate_parameter(GjTranslator *t, const Param *param, GjValueJson *value)
-{
-	if (!is_external(t->root, param) || !gj_describe_value(param->paramtype, value))
-		return false;
-	if (value->kind == GJ_KIND_TEXT)
-	{
-		value->json = psprintf("{\"parameter\":%d,\"is_text\":true}",
-							   t->inputs == NULL ? 0 :
-							   number(t->inputs, (const Expr *) param, GJ_ROUND_TEXT, 0));
-		return true;
-	}
-	if (value->kind != GJ_KIND_INT && value->kind != GJ_KIND_BOOL)
-		return false;
-	value->width = GJ_CONSTANT_WIDTH;
-	value->json = parameter_json(t, (const Expr *) param, GJ_ROUND_NONE, 0);
-	return true;
+	if (!is_external(t->root, param) || !gj_describe_value(param->paramtype, &described) ||
+		described.kind == GJ_KIND_DECIMAL)
+		return NULL;
+	value = mention(t, (const Expr *) param,
+					described.kind == GJ_KIND_TEXT ? GJ_ROUND_TEXT : GJ_ROUND_NONE, 0);
+	value->kind = described.kind;
+	value->width = described.kind == GJ_KIND_TEXT ? 0 : GJ_CONSTANT_WIDTH;
+	return value;
 }
 
 /* ---- the current date and time ---- */
@@ -177,24 +159,78 @@ gj_is_known_at_start(Expr *expr)
 		!reads_other((Node *) expr, &clock) && clock;
 }
 
-bool
-gj_translate_known(GjTranslator *t, Expr *expr, GjValueJson *value)
+GjExpr *
+gj_translate_known(GjTranslator *t, Expr *expr)
 {
-	if (!gj_describe_value(exprType((Node *) expr), value) || value->kind != GJ_KIND_INT)
-		return false;
-	value->width = GJ_CONSTANT_WIDTH;
-	value->json = parameter_json(t, expr, GJ_ROUND_NONE, 0);
-	return true;
+	GjExpr		described;
+
+	return gj_describe_value(exprType((Node *) expr), &described) && described.kind == GJ_KIND_INT ?
+		mention(t, expr, GJ_ROUND_NONE, 0) : NULL;
 }
 
-char *
+GjExpr *
 gj_numeric_parameter(GjTranslator *t, const Param *param, int scale, GjRounding rounding)
 {
 	return is_external(t->root, param) ?
-		parameter_json(t, (const Expr *) param, rounding, scale) : NULL;
+		mention(t, (const Expr *) param, rounding, scale) : NULL;
 }
 
 /* ---- the plan ---- */
+
+/* The number of the parameter in the job, which has each once. */
+static int
+number(GjInputs *inputs, const GjLeaf *leaf)
+{
+	GjPlan	   *plan = inputs->plan;
+	ListCell   *lc;
+
+	foreach(lc, inputs->parameters)
+	{
+		int			i = foreach_current_index(lc);
+
+		if (equal(lfirst(lc), leaf->parameter) && plan->parameters[i].rounding == leaf->rounding &&
+			plan->parameters[i].scale == leaf->scale)
+			return i;
+	}
+	if (plan->parameters == NULL)
+		plan->parameters = palloc(GJ_MAX_PARAMETERS * sizeof(GjParameter));
+	if (plan->nparameters == GJ_MAX_PARAMETERS)
+	{
+		gj_note_defect(&plan->defect, "the job has more than %d parameters", GJ_MAX_PARAMETERS);
+		return 0;
+	}
+	plan->parameters[plan->nparameters].rounding = leaf->rounding;
+	plan->parameters[plan->nparameters].scale = leaf->scale;
+	inputs->parameters = lappend(inputs->parameters, copyObject(unconstify(Expr *, leaf->parameter)));
+	return plan->nparameters++;
+}
+
+void
+gj_place_leaves(GjInputs *inputs, const List *leaves)
+{
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+	{
+		GjLeaf	   *leaf = lfirst(lc);
+
+		if (leaf->parameter != NULL)
+			leaf->number = number(inputs, leaf);
+		else
+			leaf->place = gj_need_column(inputs, leaf->var, leaf->form, leaf->is_key);
+	}
+}
+
+int
+gj_count_parameters(const List *leaves)
+{
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+		n += ((const GjLeaf *) lfirst(lc))->parameter != NULL;
+	return n;
+}
 
 List *
 gj_with_parameters(const GjInputs *inputs, List *children)

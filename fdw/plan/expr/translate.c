@@ -1,31 +1,23 @@
 /*
  * plan/expr/translate.c - expressions in the form in which the daemon evaluates them.
  *
- * Translates an expression by the file for its kind.  These files translate
- * the arguments by way of GjTranslator.methods.  A kind that no file knows
+ * Translates an expression by the file for its kind.  A kind that no file knows
  * makes the whole expression untranslatable.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
-#include "plan/expr/choice.h"
-#include "plan/expr/compare.h"
-#include "plan/expr/conditions.h"
-#include "plan/expr/functions.h"
-#include "plan/expr/leaf.h"
-#include "plan/expr/limits.h"
-#include "plan/expr/parameters.h"
+#include "plan/expr/expr.h"
 #include "plan/input/computed.h"
 
 /* An expression of one of the kinds that the daemon evaluates. */
-static bool
-translate_kind(GjTranslator *t, Expr *expr, GjValueJson *value)
+static GjExpr *
+translate_kind(GjTranslator *t, Expr *expr)
 {
-	char	   *condition;
+	GjExpr	   *condition;
 
 	switch (nodeTag(expr))
 	{
@@ -34,24 +26,24 @@ translate_kind(GjTranslator *t, Expr *expr, GjValueJson *value)
 			{
 				const Var  *var = gj_column(t->root, expr);
 
-				return var != NULL && gj_translate_column(t, var, GJ_READ_VALUE, value);
+				return var != NULL ? gj_translate_column(t, var, GJ_READ_VALUE) : NULL;
 			}
 		case T_Const:
-			return gj_translate_constant((Const *) expr, value);
+			return gj_translate_constant((Const *) expr);
 		case T_Param:
-			return gj_translate_parameter(t, (Param *) expr, value);
+			return gj_translate_parameter(t, (Param *) expr);
 		case T_RelabelType:
 			{
 				RelabelType *relabel = (RelabelType *) expr;
 
-				return gj_same_value(exprType((Node *) relabel->arg), relabel->resulttype) &&
-					gj_translate_value(t, relabel->arg, value);
+				return gj_same_value(exprType((Node *) relabel->arg), relabel->resulttype) ?
+					gj_translate_value(t, relabel->arg) : NULL;
 			}
 		case T_FuncExpr:
 			{
 				FuncExpr   *call = (FuncExpr *) expr;
 
-				return gj_translate_call(t, call->funcid, call->args, call->funcresulttype, value);
+				return gj_translate_call(t, call->funcid, call->args, call->funcresulttype);
 			}
 		case T_OpExpr:
 			{
@@ -59,104 +51,100 @@ translate_kind(GjTranslator *t, Expr *expr, GjValueJson *value)
 
 				set_opfuncid(op);
 				if (op->opresulttype != BOOLOID)
-					return gj_translate_call(t, op->opfuncid, op->args, op->opresulttype, value);
+					return gj_translate_call(t, op->opfuncid, op->args, op->opresulttype);
 				break;
 			}
 		case T_CaseExpr:
-			return gj_translate_case(t, (CaseExpr *) expr, value);
+			return gj_translate_case(t, (CaseExpr *) expr);
 		case T_CaseTestExpr:
-			if (t->tested == NULL)
-				return false;
-			*value = *t->tested;
-			return true;
+			return t->tested != NULL ? gj_as_kind(t->tested, t->tested->kind) : NULL;
 		case T_CoalesceExpr:
-			return gj_translate_coalesce(t, (CoalesceExpr *) expr, value);
+			return gj_translate_coalesce(t, (CoalesceExpr *) expr);
 		case T_NullIfExpr:
-			return gj_translate_nullif(t, (NullIfExpr *) expr, value);
+			return gj_translate_nullif(t, (NullIfExpr *) expr);
 		case T_MinMaxExpr:
-			return gj_translate_extreme(t, (MinMaxExpr *) expr, value);
+			return gj_translate_extreme(t, (MinMaxExpr *) expr);
 		default:
 			break;
 	}
 	if (exprType((Node *) expr) != BOOLOID)
-		return false;
+		return NULL;
 	condition = gj_translate_condition(t, expr);
-	if (condition == NULL)
-		return false;
-	(void) gj_describe_value(BOOLOID, value);
-	value->json = psprintf("{\"truth\":%s}", condition);
-	return true;
+	return condition != NULL ? gj_truth(condition) : NULL;
 }
 
 /*
  * An expression that the plan of an input can compute.  Only blocks have those:
  * their input is then fed by its plan.
  */
-static bool
-translate_computed(GjTranslator *t, Expr *expr, GjValueJson *value)
+static GjExpr *
+translate_computed(GjTranslator *t, Expr *expr)
 {
 	const Var  *var;
 
 	if (t->leaf != NULL || t->tree == NULL ||
 		!(IsA(expr, FuncExpr) || IsA(expr, OpExpr) || IsA(expr, CoerceViaIO)))
-		return false;
+		return NULL;
 	var = gj_total_expression(t->root, expr);
-	return var != NULL && gj_translate_column(t, var, GJ_READ_VALUE, value);
+	return var != NULL ? gj_translate_column(t, var, GJ_READ_VALUE) : NULL;
 }
 
-static bool
-translate_value(GjTranslator *t, Expr *expr, GjValueJson *value)
+static GjExpr *
+translate_any(GjTranslator *t, Expr *expr)
 {
-	bool		ok;
+	GjExpr	   *value;
 
-	if (t->leaf != NULL && t->leaf(t->leaf_arg, expr, value, &ok))
-		return ok;
+	if (t->leaf != NULL && t->leaf(t->leaf_arg, expr, &value))
+		return value;
 	if (gj_is_known_at_start(expr))
-		return gj_translate_known(t, expr, value);
-	return translate_kind(t, expr, value) || translate_computed(t, expr, value);
+		return gj_translate_known(t, expr);
+	value = translate_kind(t, expr);
+	return value != NULL ? value : translate_computed(t, expr);
 }
 
-/* ---- bounds ---- */
-
-/*
- * Some constructs repeat the text of an argument, so that the text may grow
- * exponentially with the nesting of the expression.
- */
-static bool
-is_short(const char *json)
+/* expr, or NULL if there is none or its text would be too long. */
+static GjExpr *
+bounded(GjExpr *expr)
 {
-	return strlen(json) <= GJ_MAX_EXPRESSION_BYTES;
+	return expr != NULL && expr->bytes <= GJ_MAX_EXPRESSION_BYTES ? expr : NULL;
 }
 
-static char *
-bounded_condition(GjTranslator *t, Expr *expr)
+GjExpr *
+gj_translate_value(GjTranslator *t, Expr *expr)
 {
-	char	   *json;
-	GjValueJson value;
+	GjExpr	   *value;
 
 	check_stack_depth();
-	json = gj_translate_test(t, expr);
-	if (json == NULL && exprType((Node *) expr) == BOOLOID && translate_computed(t, expr, &value))
-		json = gj_compare_json(GJ_TEST_EQ, value.json, "{\"int\":1}");
-	return json != NULL && is_short(json) ? json : NULL;
+	value = bounded(t->floats ? gj_translate_float(t, expr) : translate_any(t, expr));
+	return value != NULL && (value->display_scale == NULL || bounded(value->display_scale) != NULL) ?
+		value : NULL;
 }
 
-static bool
-bounded_value(GjTranslator *t, Expr *expr, GjValueJson *value)
+bool
+gj_translate_pair(GjTranslator *t, Expr *left, Expr *right, GjExpr **a, GjExpr **b)
 {
+	*a = gj_translate_value(t, left);
+	*b = *a != NULL ? gj_translate_value(t, right) : NULL;
+	return *b != NULL;
+}
+
+/* The conditions of a CASE are not about the floats that it adds up. */
+GjExpr *
+gj_translate_condition(GjTranslator *t, Expr *expr)
+{
+	bool		floats = t->floats;
+	GjExpr	   *condition;
+
 	check_stack_depth();
-	return translate_value(t, expr, value) && is_short(value->json) &&
-		(value->display_scale == NULL || is_short(value->display_scale));
-}
+	t->floats = false;
+	condition = gj_translate_test(t, expr);
+	if (condition == NULL && exprType((Node *) expr) == BOOLOID)
+	{
+		GjExpr	   *value = translate_computed(t, expr);
 
-const GjTranslatorMethods gj_translator_methods = {
-	.value = bounded_value,
-	.condition = bounded_condition,
-};
-
-char *
-gj_translate_conditions(GjTranslator *t, List *exprs)
-{
-	return list_length(exprs) == 1 ? gj_translate_condition(t, linitial(exprs)) :
-		gj_translate_condition(t, (Expr *) makeBoolExpr(AND_EXPR, exprs, -1));
+		if (value != NULL)
+			condition = gj_compare(GJ_TEST_EQ, value, gj_int(1));
+	}
+	t->floats = floats;
+	return bounded(condition);
 }

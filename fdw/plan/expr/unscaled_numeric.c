@@ -19,9 +19,8 @@
 #include "utils/selfuncs.h"
 
 #include "compat.h"
-#include "job/job.h"
 #include "numeric/decimal.h"
-#include "plan/expr/unscaled_numeric.h"
+#include "plan/expr/expr.h"
 #include "plan/input/computed.h"
 
 typedef struct GjUnscaled

@@ -13,7 +13,7 @@
 #include "utils/rel.h"
 
 #include "job/job.h"
-#include "plan/expr/unscaled_numeric.h"
+#include "plan/expr/expr.h"
 #include "plan/input/computed.h"
 #include "plan/input/input.h"
 #include "plan/state.h"

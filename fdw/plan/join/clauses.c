@@ -25,8 +25,7 @@
 #include "utils/lsyscache.h"
 
 #include "plan/cost/rows.h"
-#include "plan/expr/limits.h"
-#include "plan/expr/translate.h"
+#include "plan/expr/expr.h"
 #include "plan/input/computed.h"
 #include "plan/join/clauses.h"
 #include "util.h"
@@ -134,16 +133,23 @@ is_true(const Expr *clause)
 }
 
 /* The condition as the daemon evaluates it, or NULL. */
-static char *
+static GjCondition *
 shipped(PlannerInfo *root, const GjPair *pair, const RestrictInfo *rinfo)
 {
 	GjTranslator t = {
-		.methods = &gj_translator_methods,
 		.root = root,
 		.hidden = pair->hidden,
 	};
+	GjExpr	   *expr = rinfo->pseudoconstant ? NULL : gj_translate_condition(&t, rinfo->clause);
+	GjCondition *condition;
 
-	return rinfo->pseudoconstant ? NULL : gj_translate_condition(&t, rinfo->clause);
+	if (expr == NULL)
+		return NULL;
+	condition = palloc(sizeof(GjCondition));
+	condition->clause = rinfo->clause;
+	condition->expr = expr;
+	condition->leaves = t.leaves;
+	return condition;
 }
 
 /* Adds a filter, which applies to the join's result. */
@@ -152,7 +158,7 @@ add_filter(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo, GjClauses
 {
 	Expr	   *clause = rinfo->clause;
 	GjReject	reject;
-	char	   *json;
+	GjCondition *condition;
 
 	/* a LEFT JOIN with "right side IS NULL" became an anti join */
 	if (pair->kind == JOIN_ANTI && !rinfo->pseudoconstant &&
@@ -167,24 +173,22 @@ add_filter(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo, GjClauses
 			return GJ_ACCEPTED;
 		return GJ_REJECT_CONDITION;
 	}
-	json = shipped(root, pair, rinfo);
-	if (json != NULL && !gj_json_can_fail(json))
+	condition = shipped(root, pair, rinfo);
+	if (condition != NULL && !condition->expr->can_fail)
 	{
-		bool		inner = pair->kind == JOIN_INNER;
-		List	  **conditions = inner ? &clauses->residual : &clauses->filter;
+		List	  **conditions = pair->kind == JOIN_INNER ? &clauses->residual : &clauses->filter;
 
-		*conditions = lappend(*conditions, clause);
-		gj_add_text(inner ? &clauses->residual_size : &clauses->filter_size, json);
+		*conditions = lappend(*conditions, condition);
 		return GJ_ACCEPTED;
 	}
 	reject = check_deferred(root, rinfo);
 	if (reject != GJ_ACCEPTED)
 		return reject;
 	clauses->deferred = lappend(clauses->deferred, rinfo);
-	if (json == NULL)
+	if (condition == NULL)
 		clauses->ships_deferred = false;
 	else
-		gj_add_text(&clauses->deferred_size, json);
+		clauses->shipped = lappend(clauses->shipped, condition);
 	return GJ_ACCEPTED;
 }
 
@@ -193,18 +197,17 @@ static GjReject
 add_join_condition(PlannerInfo *root, const GjPair *pair, RestrictInfo *rinfo,
 				   GjClauses *clauses)
 {
-	char	   *json = shipped(root, pair, rinfo);
-	bool		can_fail = json != NULL && gj_json_can_fail(json);
+	GjCondition *condition = shipped(root, pair, rinfo);
+	bool		can_fail = condition != NULL && condition->expr->can_fail;
 
 	/* a semi join may as well drop rows of its left side afterwards */
-	if ((json == NULL || can_fail) && pair->kind == JOIN_SEMI &&
+	if ((condition == NULL || can_fail) && pair->kind == JOIN_SEMI &&
 		bms_is_subset(rinfo->clause_relids, pair->left))
 		return add_filter(root, pair, rinfo, clauses);
-	if (json == NULL)
+	if (condition == NULL)
 		return GJ_REJECT_CONDITION;
-	clauses->residual = lappend(clauses->residual, rinfo->clause);
+	clauses->residual = lappend(clauses->residual, condition);
 	clauses->can_fail |= can_fail;
-	gj_add_text(&clauses->residual_size, json);
 	return GJ_ACCEPTED;
 }
 

@@ -30,29 +30,26 @@ typedef struct GjPair
 	bool		secured;		/* some table has security quals */
 } GjPair;
 
-/* The texts of conditions as the daemon gets them. */
-typedef struct GjTextSize
+/* A condition of a join, as it was, and as the daemon evaluates it. */
+typedef struct GjCondition
 {
-	int			conditions;
-	int			levels;			/* nesting of the deepest one */
-	int			bytes;			/* of all */
-	int			parameters;		/* of all, at most */
-} GjTextSize;
+	Expr	   *clause;
+	struct GjExpr *expr;		/* plan/expr/expr.h */
+	List	   *leaves;			/* of GjLeaf: what expr reads */
+} GjCondition;
 
 typedef struct GjClauses
 {
 	List	   *keys;			/* of GjKey, never empty */
 	List	   *key_clauses;	/* their RestrictInfos */
-	List	   *residual;		/* Exprs that the daemon evaluates on pairs of
-								 * rows: a pair that fails does not match */
+	List	   *residual;		/* of GjCondition, which the daemon evaluates on
+								 * pairs of rows: a pair that fails does not match */
 	bool		can_fail;		/* evaluating one of them may be an error */
-	List	   *filter;			/* Exprs that the daemon evaluates on the join's
-								 * rows */
+	List	   *filter;			/* of GjCondition, which the daemon evaluates on
+								 * the join's rows */
 	List	   *deferred;		/* RestrictInfos for plan.qual */
 	bool		ships_deferred; /* the daemon could evaluate them as well */
-	GjTextSize	residual_size;
-	GjTextSize	filter_size;
-	GjTextSize	deferred_size;	/* if ships_deferred */
+	List	   *shipped;		/* the same as GjConditions, if ships_deferred */
 	double		selectivity;	/* of deferred */
 	double		key_growth;	/* plan/cost/rows.c */
 } GjClauses;

@@ -6,9 +6,7 @@
  */
 #include "postgres.h"
 
-#include "optimizer/restrictinfo.h"
-
-#include "plan/expr/translate.h"
+#include "plan/expr/expr.h"
 #include "plan/filter/filter.h"
 #include "plan/input/computed.h"
 #include "plan/input/input.h"
@@ -55,21 +53,22 @@ add_inputs(GjInputs *inputs, const GjTree *tree)
 							 sizeof(GjColumn));
 }
 
-/* The conditions as JSON; NULL after a defect. */
+/* The conjunction of two lists of conditions; NULL if there are none. */
 static char *
-condition_json(GjInputs *inputs, const GjTree *tree, List *exprs)
+write_conditions(GjInputs *inputs, List *conditions, List *more, List **exprs)
 {
-	GjTranslator t = {
-		.methods = &gj_translator_methods,
-		.root = inputs->root,
-		.inputs = inputs,
-		.hidden = bms_union(tree->left->hidden, tree->right->hidden),
-	};
-	char	   *json = gj_translate_conditions(&t, exprs);
+	List	   *parts = NIL;
+	ListCell   *lc;
 
-	if (json == NULL)
-		gj_note_defect(&inputs->plan->defect, "the daemon cannot evaluate a condition");
-	return json;
+	foreach(lc, list_concat_copy(conditions, more))
+	{
+		GjCondition *condition = lfirst(lc);
+
+		gj_place_leaves(inputs, condition->leaves);
+		parts = lappend(parts, condition->expr);
+		*exprs = lappend(*exprs, gj_without_placeholders(condition->clause));
+	}
+	return parts != NIL ? gj_write_expr(gj_conjunction(parts)) : NULL;
 }
 
 /* Adds the tree's joins in post-order, with the columns that they read. */
@@ -77,8 +76,10 @@ static void
 add_joins(GjInputs *inputs, const GjTree *tree, bool whole)
 {
 	GjJoin	   *join;
-	List	   *residual;
-	List	   *filter;
+	bool		inner = tree->kind == JOIN_INNER;
+
+	/* below an aggregation, also what the backend would evaluate later */
+	List	   *shipped = whole ? tree->shipped : NIL;
 	ListCell   *lc;
 
 	if (tree->source != NULL)
@@ -86,32 +87,13 @@ add_joins(GjInputs *inputs, const GjTree *tree, bool whole)
 	add_joins(inputs, tree->left, whole);
 	add_joins(inputs, tree->right, whole);
 
-	residual = tree->residual;
-	filter = tree->filter;
-	if (whole)
-	{
-		List	   *deferred = extract_actual_clauses(tree->deferred, false);
-
-		/* below an aggregation, what the backend would evaluate later */
-		if (tree->kind == JOIN_INNER)
-			residual = list_concat_copy(residual, deferred);
-		else
-			filter = list_concat_copy(filter, deferred);
-	}
-
 	join = &inputs->plan->joins[inputs->plan->njoins++];
 	join->kind = tree->kind;
 	join->rows = tree->rows;
-	if (residual != NIL)
-	{
-		join->residual = condition_json(inputs, tree, residual);
-		join->residual_exprs = (List *) gj_without_placeholders((Expr *) residual);
-	}
-	if (filter != NIL)
-	{
-		join->filter = condition_json(inputs, tree, filter);
-		join->filter_exprs = (List *) gj_without_placeholders((Expr *) filter);
-	}
+	join->residual = write_conditions(inputs, tree->residual, inner ? shipped : NIL,
+									  &join->residual_exprs);
+	join->filter = write_conditions(inputs, tree->filter, inner ? NIL : shipped,
+									&join->filter_exprs);
 	join->left_inputs = tree->left->ninputs;
 	join->left = palloc(list_length(tree->keys) * sizeof(GjOutput));
 	join->right = palloc(list_length(tree->keys) * sizeof(GjOutput));

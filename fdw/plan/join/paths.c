@@ -17,7 +17,7 @@
 #include "plan/cost/offloaded.h"
 #include "plan/cost/price.h"
 #include "plan/cost/speedup.h"
-#include "plan/expr/limits.h"
+#include "plan/expr/expr.h"
 #include "plan/filter/filter.h"
 #include "plan/input/computed.h"
 #include "plan/join/join.h"
@@ -276,7 +276,7 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	}
 	deferred = gj_deferred(tree);
 	outputs = all_outputs(joinrel, deferred);
-	if (list_length(outputs) > GJ_MAX_COLUMNS || !gj_document_fits(tree, NULL))
+	if (list_length(outputs) > GJ_MAX_COLUMNS || !gj_size_fits(&tree->size))
 		return GJ_REJECT_TOO_LARGE;
 	if (!delivers(root, tree, outputs))
 		return GJ_REJECT_HIDDEN;

@@ -14,7 +14,7 @@
 #include "exec/node.h"
 #include "job/job.h"
 #include "options.h"
-#include "plan/expr/parameters.h"
+#include "plan/expr/expr.h"
 #include "plan/input/computed.h"
 #include "plan/join/join.h"
 #include "plan/native/native.h"
@@ -87,6 +87,8 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	gj_check_native_plan(native, &plan.defect);
 	gj_add_tree(&inputs, tree, false);
 	add_outputs(&inputs, tree, path->outputs, native);
+
+	/* without an output, the native plan could not replace the job */
 	for (int i = 0; i < path->ntarget; i++)
 		if (plan.native_resnos[i] == 0)
 			elog(ERROR, "native child of an OffloadJoin lacks an output");

@@ -9,7 +9,7 @@
 
 #include "plan/cost/offloaded.h"
 #include "plan/cost/rows.h"
-#include "plan/expr/limits.h"
+#include "plan/expr/expr.h"
 #include "plan/state.h"
 #include "util.h"
 
@@ -121,7 +121,8 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->residual = clauses->residual;
 	tree->filter = clauses->filter;
 	tree->deferred = clauses->deferred;
-	gj_measure(clauses, tree);
+	tree->shipped = clauses->shipped;
+	gj_measure_tree(tree);
 	tree->ships_deferred = clauses->ships_deferred &&
 		left->ships_deferred && right->ships_deferred;
 	tree->block_only = block_only;
