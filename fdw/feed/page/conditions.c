@@ -160,6 +160,9 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext, MemoryContext list
 		case DATEOID:
 			bound = DatumGetInt32(value);
 			break;
+		case NUMERICOID:
+			exact = numeric_bound(value, check->qual.scale, econtext, &bound);
+			break;
 		case TIMESTAMPOID:
 			if (check->qual.type == DATEOID)
 			{
@@ -167,16 +170,9 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext, MemoryContext list
 				break;
 			}
 			/* FALLTHROUGH */
-		case INT8OID:
-		case TIMESTAMPTZOID:
+		default:				/* int8 and timestamptz: gj_page_qual() accepts no others */
 			bound = DatumGetInt64(value);
 			break;
-		case NUMERICOID:
-			exact = numeric_bound(value, check->qual.scale, econtext, &bound);
-			break;
-		default:
-			elog(ERROR, "unexpected type %u in a condition of the page feed",
-				 check->qual.value_type);
 	}
 	if (!exact)
 	{
