@@ -150,7 +150,7 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 	e.open(room)
 	e.job.mu.Unlock()
 	return e.job.srv.backends.Run(e.ctx, &executor.Job{
-		Plan: e.job.plan, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
+		Plan: e.job.plan, Text: e.job.text, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
 	}, stats)
 }
 

@@ -24,6 +24,7 @@ type job struct {
 	token    [shm.TokenSize]byte
 	open     shm.Open
 	plan     *joincore.Plan
+	text     []byte // the plan as the extension has sent it
 	inputs   []planjson.Input
 	outputs  []shm.ColumnShape
 	account  *memory.Account
@@ -58,7 +59,7 @@ type input struct {
 func newJob(opener *session, decoded *planjson.Job, open shm.Open) *job {
 	j := &job{
 		srv: opener.srv, pid: opener.group()[0], cluster: opener.hello.SystemIdentifier, database: opener.hello.Database,
-		open: open, plan: decoded.Plan, inputs: decoded.Inputs,
+		open: open, plan: decoded.Plan, text: decoded.Text, inputs: decoded.Inputs,
 		chains: map[uint64]chainExtent{}, past: map[int32]shm.ParticipantStats{}, fed: make([]input, len(decoded.Inputs)), started: time.Now(),
 	}
 	j.members.Store(&[]*session{opener})

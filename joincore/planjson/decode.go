@@ -34,6 +34,7 @@ func Decode(b []byte) (*Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
+	job.Text = bytes.Clone(b)
 	return job, nil
 }
 

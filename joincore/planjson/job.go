@@ -30,6 +30,7 @@ var (
 // Job is a decoded job: the plan and the attributes that the daemon reports.
 type Job struct {
 	Plan       *joincore.Plan
+	Text       []byte  // the JSON that was decoded, which the Job owns
 	Inputs     []Input // parallel to Plan.Inputs
 	Filters    []Filter
 	Generation uint32

@@ -2,8 +2,9 @@ package planjson
 
 import "encoding/json"
 
-// The JSON as it stands on the wire. Pointers and raw messages tell a missing
-// member from a zero one; build.go turns these into checked types.
+// The JSON of a job. Pointers and raw messages tell a missing
+// member from a zero one; tree.go, expr.go and aggregate.go turn
+// these into checked types.
 
 type wireJob struct {
 	Version int          `json:"version"`

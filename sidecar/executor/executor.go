@@ -43,6 +43,7 @@ type Executor interface {
 // Job is a plan with its inputs, output and memory.
 type Job struct {
 	Plan   *joincore.Plan
+	Text   []byte               // Plan as a job, docs/job.md, for executors in other processes
 	Inputs []*joincore.Relation // in extents, so that other processes can read them
 	Memory Memory
 	Sink   joincore.Sink

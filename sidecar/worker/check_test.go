@@ -14,7 +14,7 @@ import (
 	"gpujoin/testsupport/suite"
 )
 
-// TestCheckEncodesNothing: only a run encodes its plan.
+// TestCheckEncodesNothing: only a run looks at its plan as text.
 func TestCheckEncodesNothing(t *testing.T) {
 	r := &Remote{}
 	relation := suite.Keyed(10, func(row int) uint64 { return uint64(row) })
@@ -25,18 +25,6 @@ func TestCheckEncodesNothing(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("a check allocates %v objects", n)
-	}
-}
-
-// TestUnencodable: a plan that the messages cannot describe is not sent, and the error says so.
-func TestUnencodable(t *testing.T) {
-	r := start(t, "cpu", nil).ready()
-	plan, inputs := explosion(10, 2)
-	job, free := r.job(plan, inputs, newSink(r.account, plan, 100))
-	defer free()
-	plan.Root = &joincore.Filter{Child: plan.Root}
-	if err := r.remote.Run(t.Context(), job, &joincore.Stats{}); !errors.Is(err, joincore.ErrUnsupported) {
-		t.Error(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/planjson"
 	"gpujoin/sidecar/worker/control"
 
 	"github.com/hashicorp/go-hclog"
@@ -44,7 +45,11 @@ func (e *evil) Run(stream control.Worker_RunServer) error {
 	if err != nil {
 		return err
 	}
-	columns := len(start.GetStart().GetPlan().GetOutput())
+	job, err := planjson.Decode(start.GetStart().GetJob())
+	if err != nil {
+		return err
+	}
+	columns := len(job.Plan.Output)
 	want := &control.Want{Batch: 1, HeapMean: make([]float64, columns)}
 	switch e.kind {
 	case "leaves":

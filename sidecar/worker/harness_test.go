@@ -26,6 +26,7 @@ import (
 	"gpujoin/sidecar/worker/control"
 	"gpujoin/testsupport/bulk"
 	"gpujoin/testsupport/oracle"
+	"gpujoin/testsupport/plandoc"
 	"gpujoin/testsupport/separate"
 
 	"go.uber.org/goleak"
@@ -477,7 +478,7 @@ func (s *sink) emitted() int {
 // job stages the inputs of a plan.
 func (r *rig) job(plan *joincore.Plan, inputs []*joincore.Relation, sink joincore.Sink) (*executor.Job, func()) {
 	r.t.Helper()
-	job := &executor.Job{Plan: plan, Memory: r.account, Sink: sink}
+	job := &executor.Job{Plan: plan, Text: plandoc.Write(plan), Memory: r.account, Sink: sink}
 	var free []func()
 	for _, in := range inputs {
 		staged, release := r.stage(in)

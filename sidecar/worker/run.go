@@ -81,11 +81,7 @@ func (p *process) run(ctx context.Context, job *executor.Job, stats *joincore.St
 
 // encodeJob builds the start message of a job.
 func encodeJob(job *executor.Job) (*control.Start, error) {
-	plan, err := control.EncodePlan(job.Plan)
-	if err != nil {
-		return nil, err
-	}
-	start := &control.Start{Plan: plan}
+	start := &control.Start{Job: job.Text}
 	for _, in := range job.Inputs {
 		relation := &control.Relation{}
 		for i := range in.Segments {
@@ -215,8 +211,8 @@ func (r *running) release() {
 // outcome returns the result of the job. An error of the sink or of the caller
 // takes precedence over the child's error.
 func (r *running) outcome(ctx context.Context, done *control.Done, err error, stats *joincore.Stats) error {
-	if stats != nil && done.GetStats() != nil {
-		*stats = done.GetStats().Decode(joins(r.job.Plan.Root), len(joincore.Aggregates(r.job.Plan.Root)))
+	if got, ok := done.Statistics(joins(r.job.Plan.Root), len(joincore.Aggregates(r.job.Plan.Root))); ok && stats != nil {
+		*stats = got
 		stats.Provider = r.process.config.Name
 	}
 	switch {

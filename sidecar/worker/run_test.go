@@ -42,6 +42,9 @@ func TestMatrix(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			r := start(t, mode, nil).ready()
 			for p := range suite.Plans(n) {
+				if join, ok := p.Plan.Root.(*joincore.Join); ok && len(join.Keys) == 0 {
+					continue // which no job has
+				}
 				r.compare(p.Name, p.Plan, p.Inputs, p.Batch)
 			}
 		})

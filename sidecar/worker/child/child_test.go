@@ -15,6 +15,7 @@ import (
 	"gpujoin/joincore/device"
 	"gpujoin/shm"
 	"gpujoin/sidecar/worker/control"
+	"gpujoin/testsupport/plandoc"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -153,7 +154,7 @@ var int8Column = joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
 // start asks for a filter over eight rows in extent 1.
 func startMessage(t *testing.T) *control.Start {
 	t.Helper()
-	plan, err := control.EncodePlan(&joincore.Plan{
+	job := plandoc.Write(&joincore.Plan{
 		Inputs: []joincore.Input{{Columns: []joincore.Column{int8Column}}, {Columns: []joincore.Column{int8Column}}},
 		Root: &joincore.Join{
 			Kind: joincore.Inner, Left: &joincore.Scan{}, Right: &joincore.Scan{Input: 1},
@@ -161,11 +162,8 @@ func startMessage(t *testing.T) *control.Start {
 		},
 		Output: []joincore.ColumnRef{{}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := &control.Relation{Segments: []*control.Segment{{Extent: 1, Rows: 8, Spans: []uint64{0, 64, 0, 0, 0, 0}}}}
-	return &control.Start{Plan: plan, Inputs: []*control.Relation{rows, rows}}
+	return &control.Start{Job: job, Inputs: []*control.Relation{rows, rows}}
 }
 
 // TestOrders: what a daemon may say that no correct one does ends the run, and
@@ -179,7 +177,7 @@ func TestOrders(t *testing.T) {
 		then   *control.ToWorker
 		want   string
 	}{
-		"no plan":            {change: func(s *control.Start) { s.Plan = nil }, want: "plan"},
+		"no plan":            {change: func(s *control.Start) { s.Job = nil }, want: "malformed job"},
 		"one input":          {change: func(s *control.Start) { s.Inputs = s.Inputs[1:] }, want: "1 relations for 2 inputs"},
 		"rows beyond":        {change: func(s *control.Start) { s.Inputs[0].Segments[0].Spans[0] = 1 << 20 }, want: "of an extent of"},
 		"rows without bytes": {change: func(s *control.Start) { s.Inputs[0].Segments[0].Spans[1] = 56 }, want: "invalid input data"},

@@ -9,6 +9,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
+	"gpujoin/joincore/planjson"
 	"gpujoin/joincore/textcodes"
 	"gpujoin/sidecar/worker/control"
 )
@@ -40,10 +41,11 @@ func newExecution(s *server, stream control.Worker_RunServer) *execution {
 // the run.
 func (r *execution) run(start *control.Start) *control.Done {
 	defer r.cancel(nil)
-	plan, err := start.GetPlan().Decode()
+	job, err := planjson.Decode(start.GetJob())
 	if err != nil {
 		return control.EncodeDone(err, nil)
 	}
+	plan := job.Plan
 	r.columns = len(plan.Output)
 	r.sink = newSink(r.columns, r.box.Put)
 	over := make(chan struct{})

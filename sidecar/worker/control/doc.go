@@ -1,6 +1,7 @@
 // Package control is the protocol between the daemon and a worker: the messages of
-// worker.proto, the encoding of plans, rows, statistics and errors, and the passing
-// of extents. Decoding validates everything that the peer sent.
+// worker.proto, the encoding of rows, statistics and errors, and the passing of
+// extents. A plan travels as the job that the extension has sent. Decoding validates
+// everything that the peer sent.
 //
 // Extents travel on a socket pair of their own, of which the worker inherits one
 // end. Each packet carries the extents' descriptors as ancillary data. The worker

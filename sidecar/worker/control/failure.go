@@ -39,7 +39,7 @@ const maxText = 1000
 // on success, and its statistics.
 func EncodeDone(err error, stats *joincore.Stats) *Done {
 	if err == nil {
-		return &Done{Stats: EncodeStats(stats)}
+		return &Done{Stats: encodeStats(stats)}
 	}
 	text := err.Error()
 	out := &Done{Failure: Failure_FAILURE_OTHER, Text: strings.ToValidUTF8(text[:min(len(text), maxText)], "?")}

@@ -1,11 +1,15 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"gpujoin/joincore"
 )
+
+// ErrMalformed reports a message that no correct peer sends.
+var ErrMalformed = errors.New("malformed message")
 
 // Place is a position in an extent.
 type Place struct {

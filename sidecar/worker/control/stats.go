@@ -1,114 +1,66 @@
 package control
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
 	"gpujoin/joincore"
 )
 
-// maxName is the length to which names from a peer are truncated.
-const maxName = 64
+// Limits of what a peer may report. Longer lists and texts are cut.
+const (
+	maxName    = 64  // bytes of a name
+	maxReason  = 256 // bytes of a reason
+	maxPhases  = 64  // of a join
+	maxDevices = 64  // that have executed a join or a plan
+)
 
-// maxReason is the length to which reasons from a peer are truncated.
-const maxReason = 256
-
-// maxPhases is the maximum number of phases that a peer may report for a join.
-const maxPhases = 64
-
-// EncodeStats translates statistics.
-func EncodeStats(s *joincore.Stats) *Stats {
-	out := &Stats{
-		Provider: s.Provider, JoinNs: s.JoinTime.Nanoseconds(),
-		RowsOut: s.RowsOut, BytesOut: s.BytesOut, Peak: s.Peak,
-		Devices: int32(s.Devices), Alone: s.Alone, Sent: s.Sent, Hops: int32(s.Hops), WaitedNs: s.Waited.Nanoseconds(),
+func encodeStats(s *joincore.Stats) []byte {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil // a number that JSON cannot express; the rows count
 	}
+	return text
+}
+
+// Statistics returns the statistics of a plan with the given numbers of joins and
+// aggregates. It drops statistics of further ones. ok is false if there are none, or
+// if they are malformed.
+func (d *Done) Statistics(joins, aggregates int) (s joincore.Stats, ok bool) {
+	if json.Unmarshal(d.GetStats(), &s) != nil {
+		return joincore.Stats{}, false
+	}
+	s.Provider, s.Alone = clip(s.Provider, maxName), clip(s.Alone, maxReason)
+	s.JoinTime, s.Waited = positive(s.JoinTime), positive(s.Waited)
+	s.Devices, s.Sent, s.Hops = devices(s.Devices), max(s.Sent, 0), max(s.Hops, 0)
+	s.Joins = s.Joins[:min(len(s.Joins), joins)]
 	for i := range s.Joins {
-		out.Joins = append(out.Joins, encodeJoinStats(&s.Joins[i]))
+		limitJoin(&s.Joins[i])
 	}
-	for _, a := range s.Aggregates {
-		out.Aggregates = append(out.Aggregates, &AggregateStats{
-			Strategy: a.Strategy, RowsIn: a.RowsIn, Groups: a.Groups, Ns: a.Time.Nanoseconds(), Bytes: a.Bytes,
-		})
+	s.Aggregates = s.Aggregates[:min(len(s.Aggregates), aggregates)]
+	for i := range s.Aggregates {
+		a := &s.Aggregates[i]
+		a.Strategy, a.Time = clip(a.Strategy, maxName), positive(a.Time)
 	}
-	return out
+	return s, true
 }
 
-func encodeJoinStats(j *joincore.JoinStats) *JoinStats {
-	out := &JoinStats{
-		Algorithm: j.Algorithm, Reason: j.Reason, BuildLeft: j.BuildLeft, Bits: int32(j.Bits), BuildRows: j.BuildRows,
-		ProbeRows: j.ProbeRows, RowsOut: j.RowsOut, Ns: j.Time.Nanoseconds(),
-		Devices: int32(j.Devices),
-		Work: &DeviceWork{
-			Launches: int64(j.Work.Launches), Syncs: int64(j.Work.Syncs), Bytes: j.Work.Bytes, Peak: j.Work.Peak,
-		},
+func limitJoin(j *joincore.JoinStats) {
+	j.Algorithm, j.Reason = clip(j.Algorithm, maxName), clip(j.Reason, maxReason)
+	j.Time, j.Devices = positive(j.Time), devices(j.Devices)
+	j.Phases = j.Phases[:min(len(j.Phases), maxPhases)]
+	for i := range j.Phases {
+		p := &j.Phases[i]
+		p.Name, p.Predicted, p.Actual = clip(p.Name, maxName), positive(p.Predicted), positive(p.Actual)
 	}
-	for _, p := range j.Phases {
-		out.Phases = append(out.Phases, &Phase{
-			Name: p.Name, PredictedNs: p.Predicted.Nanoseconds(), ActualNs: p.Actual.Nanoseconds(),
-		})
-	}
-	return out
 }
 
-// Decode returns the statistics of a plan with the given numbers of joins and
-// aggregates. It drops statistics of further ones.
-func (s *Stats) Decode(joins, aggregates int) joincore.Stats {
-	out := joincore.Stats{
-		Provider: clip(s.GetProvider()), JoinTime: duration(s.GetJoinNs()),
-		RowsOut: s.GetRowsOut(), BytesOut: s.GetBytesOut(), Peak: s.GetPeak(),
-		Devices: devices(s.GetDevices()), Alone: clipTo(s.GetAlone(), maxReason),
-		Sent: max(s.GetSent(), 0), Hops: max(int(s.GetHops()), 0), Waited: duration(s.GetWaitedNs()),
-	}
-	for i, j := range s.GetJoins() {
-		if i == joins {
-			break
-		}
-		out.Joins = append(out.Joins, j.decode())
-	}
-	for i, a := range s.GetAggregates() {
-		if i == aggregates {
-			break
-		}
-		out.Aggregates = append(out.Aggregates, joincore.AggregateStats{
-			Strategy: clip(a.GetStrategy()), RowsIn: a.GetRowsIn(), Groups: a.GetGroups(),
-			Time: duration(a.GetNs()), Bytes: a.GetBytes(),
-		})
-	}
-	return out
-}
+func devices(n int) int { return min(max(n, 0), maxDevices) }
 
-func (j *JoinStats) decode() joincore.JoinStats {
-	work := j.GetWork()
-	out := joincore.JoinStats{
-		Algorithm: clip(j.GetAlgorithm()), Reason: clipTo(j.GetReason(), maxReason), BuildLeft: j.GetBuildLeft(), Bits: int(j.GetBits()),
-		BuildRows: j.GetBuildRows(), ProbeRows: j.GetProbeRows(), RowsOut: j.GetRowsOut(),
-		Time: duration(j.GetNs()), Devices: devices(j.GetDevices()),
-		Work: joincore.DeviceWork{
-			Launches: int(work.GetLaunches()), Syncs: int(work.GetSyncs()), Bytes: work.GetBytes(), Peak: work.GetPeak(),
-		},
-	}
-	for i, p := range j.GetPhases() {
-		if i == maxPhases {
-			break
-		}
-		out.Phases = append(out.Phases, joincore.Phase{
-			Name: clip(p.GetName()), Predicted: duration(p.GetPredictedNs()), Actual: duration(p.GetActualNs()),
-		})
-	}
-	return out
-}
+// positive returns a peer's time; negative times become 0.
+func positive(d time.Duration) time.Duration { return max(d, 0) }
 
-// maxDevices is the maximum number of devices that a peer may report for a join.
-const maxDevices = 64
-
-func devices(n int32) int { return min(max(int(n), 0), maxDevices) }
-
-// duration converts a peer's time in ns; negative times become 0.
-func duration(ns int64) time.Duration { return time.Duration(max(ns, 0)) }
-
-func clip(s string) string { return clipTo(s, maxName) }
-
-func clipTo(s string, most int) string {
+func clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "?")
 }
