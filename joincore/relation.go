@@ -1,5 +1,7 @@
 package joincore
 
+import "encoding/binary"
+
 // ColumnKind is the storage format of a column's values.
 type ColumnKind uint8
 
@@ -27,6 +29,25 @@ type Vector struct {
 	Values   []byte // Fixed: rows*Width bytes; Varlena: 4*(rows+1) bytes of offsets
 	Validity []byte // bit i, least significant first: 1 if value i is not NULL; nil: no NULLs
 	Heap     []byte // Varlena only
+}
+
+// Null reports whether value i is NULL.
+func (v *Vector) Null(i int) bool {
+	return v.Validity != nil && v.Validity[i/8]>>(i%8)&1 == 0
+}
+
+// Variable returns the bytes of value i of a Varlena column, header and padding
+// included. It reads the offsets once.
+func (v *Vector) Variable(i int) []byte {
+	offsets := v.Values[4*i:][:8]
+	return HeapSpan(v.Heap, binary.LittleEndian.Uint32(offsets), binary.LittleEndian.Uint32(offsets[4:]))
+}
+
+// HeapSpan returns the bytes between two offsets in a heap. It does not trust them: it
+// returns only bytes that exist, and none if the offsets decrease.
+func HeapSpan(heap []byte, from, to uint32) []byte {
+	end := min(uint64(to), uint64(len(heap)))
+	return heap[min(uint64(from), end):end:end]
 }
 
 // Segment is a horizontal part of a relation: Rows rows of every column.

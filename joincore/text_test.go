@@ -2,6 +2,8 @@ package joincore_test
 
 import (
 	"bytes"
+	"errors"
+	"strings"
 	"testing"
 
 	"gpujoin/joincore"
@@ -35,6 +37,37 @@ func TestPutText(t *testing.T) {
 		got := bytes.Repeat([]byte{'?'}, c.size)
 		if joincore.PutText(got, payload); !bytes.Equal(got, want) {
 			t.Errorf("%d bytes, alignment %d: %.20x, want %.20x", c.length, c.align, got, want)
+		}
+	}
+}
+
+func TestTextPayload(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	for name, c := range map[string]struct {
+		value, want string
+		ok          bool
+	}{
+		"short":                {"\x05a\x00\x00", "a", true},
+		"short, empty":         {"\x03\x00\x00\x00", "", true},
+		"long":                 {"\x30\x03\x00\x00" + long + "\x00\x00\x00\x00", long, true},
+		"long, empty":          {"\x10\x00\x00\x00", "", true},
+		"no bytes":             {"", "", false},
+		"chained":              {"\x01G\x00\x00", "", false},
+		"compressed":           {"\x12\x00\x00\x00", "", false},
+		"part of a header":     {"\x10\x00", "", false},
+		"longer than its span": {"\x0ba\x00\x00", "", false},
+		"less than its header": {"\x0c\x00\x00\x00", "", false},
+	} {
+		got, err := joincore.TextPayload([]byte(c.value))
+		ok := err == nil
+		if ok != c.ok || !bytes.Equal(got, []byte(c.want)) {
+			t.Errorf("%s: %q, %v", name, got, ok)
+		}
+		if ok && cap(got) != len(got) {
+			t.Errorf("%s: bytes after the value can be reached", name)
+		}
+		if errors.Is(err, joincore.ErrChained) != (name == "chained") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -157,26 +157,3 @@ func shortWord(b []byte) (w uint64) {
 	}
 	return w
 }
-
-// VarlenaData returns the bytes of a varlena value in a batch, without its header
-// and padding. It returns false if the value is chained, or if its header
-// contradicts its length. A peer may change it meanwhile: each byte of the header
-// is read once.
-func VarlenaData(value []byte) ([]byte, bool) {
-	if len(value) == 0 || value[0] == ChainRefByte {
-		return nil, false
-	}
-	first := value[0]
-	header, total := 1, int(first>>1)
-	if first&1 == 0 {
-		if first&2 != 0 || len(value) < 4 {
-			return nil, false
-		}
-		header = 4
-		total = int((uint32(first) | uint32(value[1])<<8 | uint32(value[2])<<16 | uint32(value[3])<<24) >> 2)
-	}
-	if total < header || total > len(value) {
-		return nil, false
-	}
-	return value[header:total:total], true
-}

@@ -1,8 +1,6 @@
 package shm
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 )
 
@@ -28,33 +26,6 @@ func TestHashBytes(t *testing.T) {
 	} {
 		if got := uint64(HashBytes([]byte(c.text))); got != c.want {
 			t.Errorf("%q: %#x instead of %#x", c.text, got, c.want)
-		}
-	}
-}
-
-func TestVarlenaData(t *testing.T) {
-	long := strings.Repeat("x", 200)
-	for name, c := range map[string]struct {
-		value, want string
-		ok          bool
-	}{
-		"short":                {"\x05a\x00\x00", "a", true},
-		"short, empty":         {"\x03\x00\x00\x00", "", true},
-		"long":                 {"\x30\x03\x00\x00" + long + "\x00\x00\x00\x00", long, true},
-		"long, empty":          {"\x10\x00\x00\x00", "", true},
-		"no bytes":             {"", "", false},
-		"chained":              {"\x01G\x00\x00", "", false},
-		"compressed":           {"\x12\x00\x00\x00", "", false},
-		"part of a header":     {"\x10\x00", "", false},
-		"longer than its span": {"\x0ba\x00\x00", "", false},
-		"less than its header": {"\x0c\x00\x00\x00", "", false},
-	} {
-		got, ok := VarlenaData([]byte(c.value))
-		if ok != c.ok || !bytes.Equal(got, []byte(c.want)) {
-			t.Errorf("%s: %q, %v", name, got, ok)
-		}
-		if ok && cap(got) != len(got) {
-			t.Errorf("%s: bytes after the value can be reached", name)
 		}
 	}
 }

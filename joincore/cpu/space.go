@@ -99,14 +99,10 @@ func (c *column) valid(segment, row uint32) bool {
 	return c.bits[segment][row/8]>>(row%8)&1 != 0
 }
 
-// varlena returns the bytes of a value. It does not trust the offsets: it reads them
-// once and clamps them.
+// varlena returns the bytes of a value.
 func (c *column) varlena(segment, row uint32) []byte {
-	offsets, heap := c.v32[segment], c.heap[segment]
-	from, to := uint64(offsets[row]), uint64(offsets[row+1])
-	to = min(to, uint64(len(heap)))
-	from = min(from, to)
-	return heap[from:to:to]
+	offsets := c.v32[segment]
+	return joincore.HeapSpan(c.heap[segment], offsets[row], offsets[row+1])
 }
 
 // Import describes the vectors of a relation without copying. ErrInvalid if a vector

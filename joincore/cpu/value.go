@@ -196,40 +196,11 @@ func fetchText(out *vector, c *column, s *slot, n int) error {
 		}
 		segment, row, _ := s.at(i)
 		var err error
-		if to[i], err = textOf(c.varlena(segment, row)); err != nil {
+		if to[i], err = joincore.TextPayload(c.varlena(segment, row)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-var (
-	errChained = fmt.Errorf("an expression reads a value that is too long for a batch: %w", joincore.ErrUnsupported)
-	errHeader  = fmt.Errorf("the header of a value contradicts its length: %w", joincore.ErrInvalid)
-)
-
-// textOf returns the bytes between a value's header and its padding. The
-// memory may change meanwhile: each byte of the header is read once.
-func textOf(b []byte) ([]byte, error) {
-	if len(b) == 0 {
-		return nil, errHeader
-	}
-	first := b[0]
-	header, total := 1, int(first>>1)
-	switch {
-	case first == 1: // a reference to a value in a chain of extents
-		return nil, errChained
-	case first&1 == 0:
-		if first&2 != 0 || len(b) < 4 {
-			return nil, errHeader
-		}
-		header = 4
-		total = int((uint32(first) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24) >> 2)
-	}
-	if total < header || total > len(b) {
-		return nil, errHeader
-	}
-	return b[header:total:total], nil
 }
 
 // truthValue is a condition as an integer.

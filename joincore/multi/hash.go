@@ -49,37 +49,14 @@ func integer(values []byte, width, row int) uint64 {
 	return binary.LittleEndian.Uint64(values[8*row:])
 }
 
-// null reports whether a value is NULL.
-func null(v *joincore.Vector, row int) bool {
-	return v.Validity != nil && v.Validity[row/8]>>(row%8)&1 == 0
-}
-
-// span returns the heap bytes of a value of variable length: none where the offsets
-// decrease, and what exists where they point behind the heap. The offsets are read
-// once, because a peer may change them meanwhile.
-func span(v *joincore.Vector, row int) []byte {
-	low := int(binary.LittleEndian.Uint32(v.Values[4*row:]))
-	high := int(binary.LittleEndian.Uint32(v.Values[4*row+4:]))
-	if high <= low {
-		return nil
-	}
-	return within(v.Heap, low, high)
-}
-
-// payload returns a value without its header. Equal values may have different headers.
+// payload returns a value without its header: equal values may have different headers.
+// A value that has none, or a wrong one, has no payload.
 func payload(value []byte) []byte {
-	header, length := 4, 0
-	switch {
-	case len(value) == 0:
+	p, err := joincore.TextPayload(value)
+	if err != nil {
 		return nil
-	case value[0]&1 == 1:
-		header, length = 1, int(value[0]>>1)
-	case len(value) < 4:
-		return value
-	default:
-		length = int(binary.LittleEndian.Uint32(value) >> 2)
 	}
-	return within(value, header, max(length, header))
+	return p
 }
 
 // hashColumn adds a column of rows [first, first+len(hashes)) of a segment to their hashes.
@@ -89,13 +66,13 @@ func hashColumn(v *joincore.Vector, c joincore.Column, integers bool, first int,
 	for i := range hashes {
 		row := first + i
 		switch {
-		case null(v, row):
+		case v.Null(row):
 			if nulls != nil {
 				nulls[i] = true
 			}
 			hashes[i] = mix(hashes[i], prime)
 		case c.Kind == joincore.Varlena:
-			hashes[i] = mixBytes(hashes[i], payload(span(v, row)))
+			hashes[i] = mixBytes(hashes[i], payload(v.Variable(row)))
 		case integers:
 			hashes[i] = mix(hashes[i], integer(v.Values, c.Width, row))
 		default:

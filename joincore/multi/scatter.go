@@ -64,14 +64,14 @@ type columnWriter struct {
 // write writes a value of v as row at of a block.
 func (w *columnWriter) write(block, at int, v *joincore.Vector, row int) error {
 	to := w.to[block]
-	isNull := null(v, row)
+	isNull := v.Null(row)
 	if !isNull && to.Validity != nil {
 		to.Validity[at/8] |= 1 << (at % 8)
 	}
 	switch width := w.column.Width; {
 	case w.column.Kind == joincore.Varlena:
 		if !isNull {
-			value := span(v, row)
+			value := v.Variable(row)
 			if len(value) > len(to.Heap)-w.used[block] {
 				return errChanged
 			}

@@ -115,8 +115,8 @@ func (s *side) measure(m int, segment *joincore.Segment, first int, part []byte)
 		}
 		v := &segment.Columns[s.table.at(s.need[i])]
 		for j := range len(part) / 2 {
-			if !null(v, first+j) {
-				heap[partitionAt(part, j)] += int64(len(span(v, first+j)))
+			if !v.Null(first + j) {
+				heap[partitionAt(part, j)] += int64(len(v.Variable(first + j)))
 			}
 		}
 	}

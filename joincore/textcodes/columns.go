@@ -271,12 +271,11 @@ func eachText(first int, values *cpu.Values, null func(row int), put func(row in
 	return nil
 }
 
-// eachRaw passes the stored bytes of a column's values. Its memory may change meanwhile:
-// offsets are read once, and clamped.
+// eachRaw passes the stored bytes of a column's values.
 func eachRaw(from *joincore.Relation, column int, p part, put func(row int, b []byte) error, null func(row int)) error {
 	v, described := &from.Segments[p.segment].Columns[column], from.Columns[column]
 	for row := p.first; row < p.first+p.n; row++ {
-		if v.Validity != nil && v.Validity[row/8]>>(row%8)&1 == 0 {
+		if v.Null(row) {
 			null(row)
 			continue
 		}
@@ -284,9 +283,7 @@ func eachRaw(from *joincore.Relation, column int, p part, put func(row int, b []
 		if described.Kind == joincore.Fixed {
 			b = v.Values[described.Width*row:][:described.Width]
 		} else {
-			begin, end := binary.LittleEndian.Uint32(v.Values[4*row:]), binary.LittleEndian.Uint32(v.Values[4*row+4:])
-			to := min(uint64(end), uint64(len(v.Heap)))
-			b = v.Heap[min(uint64(begin), to):to]
+			b = v.Variable(row)
 		}
 		if err := put(row, b); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"encoding/binary"
 	"math"
 
 	"gpujoin/joincore"
@@ -53,11 +52,6 @@ func ofBytes(extent []byte, r *joincore.Relation, column int, seed uint64, stopp
 	return h, nil
 }
 
-// isPresent reports whether a value is not NULL.
-func isPresent(v *joincore.Vector, row int) bool {
-	return v.Validity == nil || v.Validity[row/8]>>(row%8)&1 != 0
-}
-
 // present returns how many values of a column are not NULL.
 func present(s *joincore.Segment, column int) (n uint64) {
 	v := &s.Columns[column]
@@ -65,7 +59,7 @@ func present(s *joincore.Segment, column int) (n uint64) {
 		return uint64(s.Rows)
 	}
 	for row := range s.Rows {
-		if isPresent(v, row) {
+		if !v.Null(row) {
 			n++
 		}
 	}
@@ -73,21 +67,19 @@ func present(s *joincore.Segment, column int) (n uint64) {
 }
 
 // visitBytes calls visit for the bytes of each value of a column that is not
-// NULL. It reads each offset once and clamps it.
+// NULL.
 func visitBytes(s *joincore.Segment, column int, c joincore.Column, visit func([]byte)) error {
 	v := &s.Columns[column]
 	for row := range s.Rows {
-		if !isPresent(v, row) {
+		if v.Null(row) {
 			continue
 		}
 		if c.Kind == joincore.Fixed {
 			visit(v.Values[row*c.Width:][:c.Width])
 			continue
 		}
-		to := min(uint64(binary.LittleEndian.Uint32(v.Values[4*row+4:])), uint64(len(v.Heap)))
-		from := min(uint64(binary.LittleEndian.Uint32(v.Values[4*row:])), to)
-		value, ok := shm.VarlenaData(v.Heap[from:to:to])
-		if !ok {
+		value, err := joincore.TextPayload(v.Variable(row))
+		if err != nil {
 			return ErrMalformed
 		}
 		visit(value)

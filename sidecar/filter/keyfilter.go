@@ -140,7 +140,7 @@ func visitKeys(s *joincore.Segment, column, width int, visit func(int64)) {
 		read = func(row int) int64 { return int64(int32(binary.LittleEndian.Uint32(v.Values[4*row:]))) }
 	}
 	for row := range s.Rows {
-		if isPresent(v, row) {
+		if !v.Null(row) {
 			visit(read(row))
 		}
 	}

@@ -167,22 +167,17 @@ func (r *Reader) Raw(row int64) []byte {
 }
 
 // Varlena returns the bytes of a value of variable length, and false for NULL.
-// The offsets may be anything: they are read once, and cut to the heap.
 func (r *Reader) Varlena(row int64) ([]byte, bool) {
 	i := r.Locate(row)
 	if r.Null(i) {
 		return nil, false
 	}
-	from := uint64(binary.LittleEndian.Uint32(r.vector.Values[4*i:]))
-	to := uint64(binary.LittleEndian.Uint32(r.vector.Values[4*i+4:]))
-	to = min(to, uint64(len(r.vector.Heap)))
-	from = min(from, to)
-	return r.vector.Heap[from:to:to], true
+	return r.vector.Variable(int(i)), true
 }
 
 // Null says whether row i of the present segment is NULL.
 func (r *Reader) Null(i int64) bool {
-	return r.vector.Validity != nil && r.vector.Validity[i/8]>>(i%8)&1 == 0
+	return r.vector.Null(int(i))
 }
 
 // Padded is the length of a value with what keeps the next one aligned.
