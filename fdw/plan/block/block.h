@@ -162,8 +162,7 @@ typedef struct GjBlockPath
 	CustomPath	cpath;
 	GjVariant	variant;
 	GjTree	   *tree;
-	const GjGrouping *grouping;
-	GjAggregation *aggregation; /* NULL: of a block above a Gather */
+	GjAggregation *aggregation; /* NULL: above a Gather */
 	double		groups;			/* before HAVING */
 	double		growth;		/* groups / core's estimate of them */
 	double		finest_groups;	/* by all keys, if there are grouping sets */

@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "options.h"
 #include "plan/block/block.h"
+#include "util.h"
 
 /* The value of an extreme; its display scale is that of all rows with it. */
 static GjReject
@@ -167,12 +168,11 @@ static GjExpr *
 translate_presence(GjAggregation *a, Expr *expr)
 {
 	NullTest   *test = makeNode(NullTest);
-	GjExpr	   *known;
 
 	test->arg = expr;
 	test->nulltesttype = IS_NOT_NULL;
-	known = gj_translate_condition(&a->translator, (Expr *) test);
-	return known != NULL ? gj_choice(known, gj_int(1), gj_null(GJ_CONSTANT_WIDTH)) : NULL;
+	return gj_choice(gj_translate_condition(&a->translator, (Expr *) test), gj_int(1),
+					 gj_null(GJ_CONSTANT_WIDTH));
 }
 
 /* ---- floats ---- */
@@ -185,9 +185,7 @@ add_float_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjEx
 	Expr	   *expr = linitial_node(TargetEntry, aggref->args)->expr;
 	GjExpr	   *arg;
 
-	while (IsA(expr, RelabelType))
-		expr = ((RelabelType *) expr)->arg;
-	arg = gj_translate_plain_float(&a->translator, expr, GJ_READ_VALUE);
+	arg = gj_translate_plain_float(&a->translator, gj_strip_relabel(expr), GJ_READ_VALUE);
 	if (arg == NULL)
 		return GJ_REJECT_VALUE;
 	result->finish = aggref->aggtype == FLOAT4OID ? GJ_FINISH_FLOAT4 : GJ_FINISH_FLOAT8;

@@ -147,7 +147,7 @@ combined_function(const GjFunction *function, GjExpr *column, bool *is_sum)
 		/* there are no rows without a group */
 		*is_sum = true;
 		combined->name = "sum";
-		combined->arg = gj_function("coalesce", column, gj_int(0));
+		combined->arg = gj_call("coalesce", 0, column, gj_int(0));
 		return combined;
 	}
 	for (int i = 0; i < (int) lengthof(repeated); i++)

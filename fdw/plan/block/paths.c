@@ -254,7 +254,6 @@ make_path(const QueryBlock *block, GjVariant variant, GjTree *tree)
 
 	path->variant = variant;
 	path->tree = tree;
-	path->grouping = block->grouping;
 	path->aggregation = block->aggregations[variant];
 	path->groups = expected_groups(block, tree);
 	path->growth = path->groups / expected;

@@ -43,7 +43,7 @@ add_aggregate(GjInputs *inputs, const GjBlockPath *path)
 	aggregate->groups = path->groups;
 	aggregate->finest_groups = path->finest_groups;
 	if (aggregate->sets != NIL)
-		gj_add_sets_input(inputs, path->grouping, aggregate);
+		gj_add_sets_input(inputs, path->aggregation->grouping, aggregate);
 
 	plan->aggregate = aggregate;
 	plan->noutputs = aggregate->ncolumns;
@@ -89,7 +89,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 	GjPlan		plan = {
 		.parallel = path->variant == GJ_PARALLEL,
 		.workers = tree->workers,
-		.first_relid = first_relid(root, path->grouping->leaves),
+		.first_relid = first_relid(root, path->aggregation->grouping->leaves),
 		.has_native = has_native,
 		.forced = gj_debug_force,
 		.inputs = palloc0((tree->ninputs + 1) * sizeof(GjInput)),
@@ -111,14 +111,14 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 	if (plan.defect != NULL)
 		return scan;
 	if (plan.aggregate->having == NULL)
-		scan->scan.plan.qual = path->grouping->having;
+		scan->scan.plan.qual = path->aggregation->grouping->having;
 	else						/* for EXPLAIN */
-		scan->custom_exprs = path->grouping->having;
+		scan->custom_exprs = path->aggregation->grouping->having;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->cpath.flags;
 	scan->custom_plans = gj_with_parameters(&inputs, inputs.children);
 	scan->custom_private = gj_plan_write(&plan);
-	scan->custom_scan_tlist = gj_scan_tlist(path->grouping->leaves);
+	scan->custom_scan_tlist = gj_scan_tlist(path->aggregation->grouping->leaves);
 	return scan;
 }
 

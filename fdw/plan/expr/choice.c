@@ -15,29 +15,16 @@ gj_translate_case(GjTranslator *t, const CaseExpr *expr)
 	GjExpr	  **conditions = palloc(n * sizeof(GjExpr *));
 	GjExpr	  **values = palloc((n + 1) * sizeof(GjExpr *));
 	const GjExpr *outer = t->tested;
-	bool		ok = true;
 
 	if (expr->arg != NULL)
-	{
-		const GjExpr *tested = gj_translate_value(t, expr->arg);
-
-		if (tested == NULL)
-			return NULL;
-		t->tested = tested;
-	}
-	for (int i = 0; i < n && ok; i++)
-	{
+		t->tested = gj_translate_value(t, expr->arg);
+	for (int i = 0; i < n; i++)
 		conditions[i] = gj_translate_condition(t, list_nth_node(CaseWhen, expr->args, i)->expr);
-		ok = conditions[i] != NULL;
-	}
 	t->tested = outer;
-	for (int i = 0; i <= n && ok; i++)
-	{
-		values[i] = gj_translate_value(t, i < n ? list_nth_node(CaseWhen, expr->args, i)->result :
-									   expr->defresult);
-		ok = values[i] != NULL;
-	}
-	return ok ? gj_choose(conditions, values, n) : NULL;
+	for (int i = 0; i < n; i++)
+		values[i] = gj_translate_value(t, list_nth_node(CaseWhen, expr->args, i)->result);
+	values[n] = gj_translate_value(t, expr->defresult);
+	return gj_choose(conditions, values, n);
 }
 
 /* COALESCE is a CASE: its arguments are evaluated without side effects. */
@@ -54,8 +41,6 @@ gj_translate_coalesce(GjTranslator *t, const CoalesceExpr *expr)
 	for (int i = 0; i <= n; i++)
 	{
 		values[i] = gj_translate_value(t, list_nth(expr->args, i));
-		if (values[i] == NULL)
-			return NULL;
 		conditions[i] = gj_not(gj_is_null(values[i]));
 	}
 	return gj_choose(conditions, values, n);

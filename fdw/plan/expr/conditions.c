@@ -34,7 +34,9 @@ gj_translate_comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left, Ex
 	condition = gj_compare_stored(t, test, left, right);
 	if (condition != NULL)
 		return condition;
-	if (!gj_translate_pair(t, left, right, &a, &b) || a->kind != b->kind ||
+	a = gj_translate_value(t, left);
+	b = gj_translate_value(t, right);
+	if (a == NULL || b == NULL || a->kind != b->kind ||
 		(a->kind == GJ_KIND_DECIMAL && !gj_align(&a, &b)))
 		return NULL;
 	return gj_compare(test, a, b);
@@ -65,8 +67,6 @@ like(GjTranslator *t, Oid function, Oid collation, List *args)
 	}
 	else
 		value = gj_translate_value(t, left);
-	if (value == NULL)
-		return NULL;
 	bytes = PG_DETOAST_DATUM_PACKED(pattern->constvalue);
 	data = VARDATA_ANY(bytes);
 	length = VARSIZE_ANY_EXHDR(bytes);
@@ -129,12 +129,10 @@ each_compared(GjTranslator *t, const ScalarArrayOpExpr *expr)
 	for (int i = 0; i < e.n; i++)
 	{
 		Const	   *element = element_constant(&e, i, expr->inputcollid);
-		GjExpr	   *test = e.nulls[i] ? NULL :
-			gj_translate_comparison(t, expr->opno, expr->inputcollid, left, (Expr *) element);
 
-		if (test == NULL)
-			return NULL;
-		tests = lappend(tests, test);
+		tests = lappend(tests, e.nulls[i] ? NULL :
+						gj_translate_comparison(t, expr->opno, expr->inputcollid, left,
+												(Expr *) element));
 	}
 	return gj_junction(expr->useOr ? GJ_EXPR_OR : GJ_EXPR_AND, tests);
 }
@@ -179,10 +177,7 @@ in_list(GjTranslator *t, ScalarArrayOpExpr *expr)
 		/* a constant with more decimals than the value equals none of them */
 		if (item->kind == GJ_KIND_DECIMAL)
 			item = gj_constant_to_scale(item, value->scale);
-		if (item != NULL)
-			items = lappend(items, item);
-		else
-			return NULL;
+		items = lappend(items, item);
 	}
 	in = gj_in(value, items, has_null);
 	return expr->useOr ? in : gj_not(in);
@@ -195,13 +190,7 @@ logic(GjTranslator *t, BoolExpr *expr)
 	ListCell   *lc;
 
 	foreach(lc, expr->args)
-	{
-		GjExpr	   *arg = gj_translate_condition(t, lfirst(lc));
-
-		if (arg == NULL)
-			return NULL;
-		args = lappend(args, arg);
-	}
+		args = lappend(args, gj_translate_condition(t, lfirst(lc)));
 	if (expr->boolop == NOT_EXPR)
 		return gj_not(linitial(args));
 	return gj_junction(expr->boolop == AND_EXPR ? GJ_EXPR_AND : GJ_EXPR_OR, args);
@@ -215,8 +204,6 @@ distinct(GjTranslator *t, const DistinctExpr *expr)
 												linitial(expr->args), lsecond(expr->args));
 	GjExpr	   *null[2];
 
-	if (equal == NULL)
-		return NULL;
 	for (int i = 0; i < 2; i++)
 	{
 		NullTest   *test = makeNode(NullTest);
@@ -224,8 +211,6 @@ distinct(GjTranslator *t, const DistinctExpr *expr)
 		test->arg = list_nth(expr->args, i);
 		test->nulltesttype = IS_NULL;
 		null[i] = gj_translate_condition(t, (Expr *) test);
-		if (null[i] == NULL)
-			return NULL;
 	}
 	equal = gj_junction(GJ_EXPR_AND, list_make3(equal, gj_not(null[0]), gj_not(null[1])));
 	return gj_not(gj_either(equal, gj_both(null[0], null[1])));
@@ -236,11 +221,8 @@ static GjExpr *
 boolean_test(GjTranslator *t, BooleanTest *expr)
 {
 	GjExpr	   *arg = gj_translate_condition(t, expr->arg);
-	GjExpr	   *unknown;
+	GjExpr	   *unknown = gj_is_null(gj_truth(arg));
 
-	if (arg == NULL)
-		return NULL;
-	unknown = gj_is_null(gj_truth(arg));
 	switch (expr->booltesttype)
 	{
 		case IS_TRUE:
@@ -270,8 +252,6 @@ null_test(GjTranslator *t, const NullTest *test)
 		return NULL;
 	value = var != NULL ? gj_translate_column(t, var, GJ_READ_NULLS) :
 		gj_translate_value(t, test->arg);
-	if (value == NULL)
-		return NULL;
 	return test->nulltesttype == IS_NULL ? gj_is_null(value) : gj_not(gj_is_null(value));
 }
 

@@ -20,18 +20,11 @@
 /* Added to a timestamp, overflows beyond the last finite one. */
 #define ABOVE_TIMESTAMPS (PG_INT64_MAX - (END_TIMESTAMP - 1))
 
-/* Year, month or day of a date. */
-static GjExpr *
-part(const char *field, GjExpr *date)
-{
-	return gj_function(field, date, NULL);
-}
-
 /* Zero for a finite date of PostgreSQL, else an arithmetic error. */
 static GjExpr *
 date_check(GjExpr *date)
 {
-	return gj_call("*", 4, gj_int(0), part("year", date));
+	return gj_call("*", 4, gj_int(0), gj_date_part("year", date));
 }
 
 /* The timestamp if it is not infinite or later than all, else an error. */
@@ -94,15 +87,11 @@ timestamp_check(GjExpr *timestamp)
 static GjExpr *
 shifted_date(GjTranslator *t, const char *operator, List *args)
 {
-	GjExpr	   *date;
-	GjExpr	   *days;
-	GjExpr	   *shifted;
-
-	if (!gj_translate_pair(t, linitial(args), lsecond(args), &date, &days))
-		return NULL;
+	GjExpr	   *date = gj_translate_value(t, linitial(args));
 
 	/* an infinite date is an extreme integer, and stays beyond all dates */
-	shifted = gj_call(operator, 4, date, days);
+	GjExpr	   *shifted = gj_call(operator, 4, date, gj_translate_value(t, lsecond(args)));
+
 	return gj_call("+", 4, shifted, gj_call("+", 4, date_check(date), date_check(shifted)));
 }
 
@@ -110,11 +99,9 @@ shifted_date(GjTranslator *t, const char *operator, List *args)
 static GjExpr *
 days_between(GjTranslator *t, List *args)
 {
-	GjExpr	   *a;
-	GjExpr	   *b;
+	GjExpr	   *a = gj_translate_value(t, linitial(args));
+	GjExpr	   *b = gj_translate_value(t, lsecond(args));
 
-	if (!gj_translate_pair(t, linitial(args), lsecond(args), &a, &b))
-		return NULL;
 	return gj_call("+", 4, gj_call("-", 4, a, b), gj_call("+", 4, date_check(a), date_check(b)));
 }
 
@@ -127,34 +114,16 @@ shifted_timestamp(GjTranslator *t, const char *operator, bool from_date, List *a
 	GjExpr	   *from;
 	int64		shift;
 
-	if (!IsA(constant, Const) || constant->constisnull ||
-		(from = gj_translate_value(t, linitial(args))) == NULL)
+	if (!IsA(constant, Const) || constant->constisnull)
 		return NULL;
 	interval = DatumGetIntervalP(constant->constvalue);
 	if (interval->month != 0 ||
 		__builtin_mul_overflow((int64) interval->day, USECS_PER_DAY, &shift) ||
 		__builtin_add_overflow(shift, interval->time, &shift))
 		return NULL;
+	from = gj_translate_value(t, linitial(args));
 	return timestamp_check(gj_call(operator, 8, timestamp_check(from_date ? midnight(from) : from),
 								   gj_int(shift)));
-}
-
-/* ---- casts ---- */
-
-static GjExpr *
-timestamp_to_date(GjTranslator *t, List *args)
-{
-	GjExpr	   *from = gj_translate_value(t, linitial(args));
-
-	return from != NULL ? date_of(timestamp_check(from)) : NULL;
-}
-
-static GjExpr *
-date_to_timestamp(GjTranslator *t, List *args)
-{
-	GjExpr	   *from = gj_translate_value(t, linitial(args));
-
-	return from != NULL ? timestamp_check(midnight(from)) : NULL;
 }
 
 /* ---- fields ---- */
@@ -183,9 +152,9 @@ date_field(const char *field, GjExpr *date)
 	GjExpr	   *checked = gj_call("+", 4, date, date_check(date));
 
 	if (strcmp(field, "year") == 0 || strcmp(field, "month") == 0 || strcmp(field, "day") == 0)
-		return part(field, date);
+		return gj_date_part(field, date);
 	if (strcmp(field, "quarter") == 0)
-		return gj_call("/", 4, gj_call("+", 4, part("month", date), gj_int(2)), gj_int(3));
+		return gj_call("/", 4, gj_call("+", 4, gj_date_part("month", date), gj_int(2)), gj_int(3));
 	if (strcmp(field, "dow") == 0)
 		return day_of_week(checked);
 	if (strcmp(field, "isodow") == 0)
@@ -285,7 +254,7 @@ truncated(GjTranslator *t, List *args)
 	if (strcmp(field, "week") == 0)
 		before = iso_day_of_week(day);
 	else if (strcmp(field, "month") == 0)
-		before = part("day", day);
+		before = gj_date_part("day", day);
 	else
 		return NULL;
 	return timestamp_check(midnight(gj_call("-", 8, day, gj_call("-", 4, before, gj_int(1)))));
@@ -311,9 +280,9 @@ gj_translate_time_call(GjTranslator *t, Oid function, List *args)
 		case F_TIMESTAMP_MI_INTERVAL:
 			return shifted_timestamp(t, "-", false, args);
 		case F_DATE_TIMESTAMP:
-			return timestamp_to_date(t, args);
+			return date_of(timestamp_check(gj_translate_value(t, linitial(args))));
 		case F_TIMESTAMP_DATE:
-			return date_to_timestamp(t, args);
+			return timestamp_check(midnight(gj_translate_value(t, linitial(args))));
 		case F_EXTRACT_TEXT_DATE:
 			return extract_field(t, true, args);
 		case F_EXTRACT_TEXT_TIMESTAMP:
@@ -353,8 +322,8 @@ gj_compare_date_with_timestamp(GjTranslator *t, Oid function, Expr *left, Expr *
 
 		if (!date_first && comparisons[i].timestamp_first != function)
 			continue;
-		if (!gj_translate_pair(t, left, right, &a, &b))
-			return NULL;
+		a = gj_translate_value(t, left);
+		b = gj_translate_value(t, right);
 
 		/* infinite dates do not fit */
 		if (date_first)

@@ -12,46 +12,49 @@ static const char *const test_words[] = {
 	[GJ_TEST_GE] = ">=", [GJ_TEST_GT] = ">", [GJ_TEST_NE] = "<>",
 };
 
-/* A node that is complete but for what the caller sets before finish(). */
+/*
+ * A node like this one with arguments.  NULL if one of them is: an expression is
+ * translated as a whole or not at all.
+ */
 static GjExpr *
-make(GjExprTag tag, int nargs)
+make(GjExpr node, GjExpr *const *args, int nargs)
 {
-	GjExpr	   *expr = palloc0(sizeof(GjExpr));
+	GjExpr	   *expr;
 
-	expr->tag = tag;
+	for (int i = 0; i < nargs; i++)
+		if (args[i] == NULL)
+			return NULL;
+	expr = palloc(sizeof(GjExpr));
+	*expr = node;
 	expr->nargs = nargs;
-	if (nargs > 0)
-		expr->args = palloc(nargs * sizeof(GjExpr *));
-	return expr;
-}
-
-static GjExpr *
-finish(GjExpr *expr, GjKind kind, int width)
-{
-	expr->kind = kind;
-	expr->width = width;
+	expr->args = nargs > 0 ? palloc(nargs * sizeof(GjExpr *)) : NULL;
+	for (int i = 0; i < nargs; i++)
+		expr->args[i] = args[i];
 	gj_measure_expr(expr);
 	return expr;
 }
 
-/* A node of one or two arguments. */
 static GjExpr *
-make_of(GjExprTag tag, const char *word, GjExpr *a, GjExpr *b)
+make_leaf(GjExpr node)
 {
-	GjExpr	   *expr = make(tag, b != NULL ? 2 : 1);
-
-	expr->word = word;
-	expr->args[0] = a;
-	if (b != NULL)
-		expr->args[1] = b;
-	return expr;
+	return make(node, NULL, 0);
 }
 
 static GjExpr *
-condition_of(GjExprTag tag, const char *word, GjExpr *a, GjExpr *b)
+make_unary(GjExpr node, GjExpr *arg)
 {
-	return finish(make_of(tag, word, a, b), GJ_KIND_BOOL, 1);
+	return make(node, &arg, 1);
 }
+
+static GjExpr *
+make_binary(GjExpr node, GjExpr *a, GjExpr *b)
+{
+	GjExpr	   *args[] = {a, b};
+
+	return make(node, args, 2);
+}
+
+#define CONDITION(tag_) .tag = (tag_), .kind = GJ_KIND_BOOL, .width = 1
 
 static const char *
 hexadecimal(const char *bytes, int length)
@@ -68,87 +71,66 @@ hexadecimal(const char *bytes, int length)
 GjExpr *
 gj_int(int64 number)
 {
-	GjExpr	   *expr = make(GJ_EXPR_INT, 0);
-
-	expr->number = number;
-	return finish(expr, GJ_KIND_INT, GJ_CONSTANT_WIDTH);
+	return make_leaf((GjExpr) {.tag = GJ_EXPR_INT, .width = GJ_CONSTANT_WIDTH, .number = number});
 }
 
 GjExpr *
 gj_null(int width)
 {
-	GjExpr	   *expr = make(GJ_EXPR_NULL, 0);
-
-	expr->number = width;
-	return finish(expr, width == 0 ? GJ_KIND_TEXT : GJ_KIND_INT, width);
+	return make_leaf((GjExpr) {.tag = GJ_EXPR_NULL, .width = width, .number = width});
 }
 
 GjExpr *
 gj_text(const char *bytes, int length)
 {
-	GjExpr	   *expr = make(GJ_EXPR_TEXT, 0);
-
-	expr->word = hexadecimal(bytes, length);
-	return finish(expr, GJ_KIND_TEXT, 0);
+	return make_leaf((GjExpr) {.tag = GJ_EXPR_TEXT, .kind = GJ_KIND_TEXT,
+							   .word = hexadecimal(bytes, length)});
 }
 
 GjExpr *
 gj_column_expr(GjLeaf *leaf, bool checked)
 {
-	GjExpr	   *expr = make(GJ_EXPR_COLUMN, 0);
-
-	expr->leaf = leaf;
-	expr->checked = checked;
-	return finish(expr, GJ_KIND_INT, 0);
+	return make_leaf((GjExpr) {.tag = GJ_EXPR_COLUMN, .leaf = leaf, .checked = checked});
 }
 
 GjExpr *
 gj_parameter_expr(GjLeaf *leaf)
 {
-	GjExpr	   *expr = make(GJ_EXPR_PARAMETER, 0);
-
-	expr->leaf = leaf;
-	return finish(expr, GJ_KIND_INT, GJ_CONSTANT_WIDTH);
+	return make_leaf((GjExpr) {.tag = GJ_EXPR_PARAMETER, .width = GJ_CONSTANT_WIDTH, .leaf = leaf});
 }
 
 GjExpr *
 gj_call(const char *operator, int width, GjExpr *a, GjExpr *b)
 {
-	GjExpr	   *expr = make_of(GJ_EXPR_CALL, operator, a, b);
-
-	expr->number = width;
-	return finish(expr, GJ_KIND_INT, width);
+	return make_binary((GjExpr) {.tag = GJ_EXPR_CALL, .width = width, .number = width,
+								 .word = operator}, a, b);
 }
 
 GjExpr *
-gj_function(const char *name, GjExpr *a, GjExpr *b)
+gj_date_part(const char *name, GjExpr *date)
 {
-	return finish(make_of(GJ_EXPR_CALL, name, a, b), GJ_KIND_INT, 4);
+	return make_unary((GjExpr) {.tag = GJ_EXPR_CALL, .width = 4, .word = name}, date);
 }
 
 GjExpr *
 gj_substring(GjExpr *text, int from, int length, const char *encoding)
 {
-	GjExpr	   *expr = make_of(GJ_EXPR_SUBSTRING, NULL, text, NULL);
-
-	expr->encoding = encoding;
-	expr->number = from;
-	expr->length = length;
-	return finish(expr, GJ_KIND_TEXT, 0);
+	return make_unary((GjExpr) {.tag = GJ_EXPR_SUBSTRING, .kind = GJ_KIND_TEXT, .number = from,
+								.length = length, .encoding = encoding}, text);
 }
 
 GjExpr *
 gj_case(GjExpr **conditions, GjExpr **values, int n, GjExpr *otherwise)
 {
-	GjExpr	   *expr = make(GJ_EXPR_CASE, 2 * n + 1);
+	GjExpr	  **args = palloc((2 * n + 1) * sizeof(GjExpr *));
 
 	for (int i = 0; i < n; i++)
 	{
-		expr->args[2 * i] = conditions[i];
-		expr->args[2 * i + 1] = values[i];
+		args[2 * i] = conditions[i];
+		args[2 * i + 1] = values[i];
 	}
-	expr->args[2 * n] = otherwise;
-	return gj_described_as(finish(expr, GJ_KIND_INT, 0), otherwise);
+	args[2 * n] = otherwise;
+	return gj_described_as(make((GjExpr) {.tag = GJ_EXPR_CASE}, args, 2 * n + 1), otherwise);
 }
 
 GjExpr *
@@ -160,7 +142,7 @@ gj_choice(GjExpr *condition, GjExpr *then, GjExpr *otherwise)
 GjExpr *
 gj_truth(GjExpr *condition)
 {
-	return finish(make_of(GJ_EXPR_TRUTH, NULL, condition, NULL), GJ_KIND_BOOL, 1);
+	return make_unary((GjExpr) {CONDITION(GJ_EXPR_TRUTH)}, condition);
 }
 
 /* ---- conditions ---- */
@@ -168,30 +150,36 @@ gj_truth(GjExpr *condition)
 GjExpr *
 gj_compare(GjPageTest test, GjExpr *left, GjExpr *right)
 {
-	return condition_of(GJ_EXPR_COMPARE, test_words[test], left, right);
+	return make_binary((GjExpr) {CONDITION(GJ_EXPR_COMPARE), .word = test_words[test]}, left, right);
 }
 
 GjExpr *
 gj_both(GjExpr *a, GjExpr *b)
 {
-	return condition_of(GJ_EXPR_AND, NULL, a, b);
+	return make_binary((GjExpr) {CONDITION(GJ_EXPR_AND)}, a, b);
 }
 
 GjExpr *
 gj_either(GjExpr *a, GjExpr *b)
 {
-	return condition_of(GJ_EXPR_OR, NULL, a, b);
+	return make_binary((GjExpr) {CONDITION(GJ_EXPR_OR)}, a, b);
+}
+
+static GjExpr **
+array_of(const List *exprs, int before)
+{
+	GjExpr	  **array = palloc((before + list_length(exprs) + 1) * sizeof(GjExpr *));
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		array[before + foreach_current_index(lc)] = lfirst(lc);
+	return array;
 }
 
 GjExpr *
 gj_junction(GjExprTag tag, const List *conditions)
 {
-	GjExpr	   *expr = make(tag, list_length(conditions));
-	ListCell   *lc;
-
-	foreach(lc, conditions)
-		expr->args[foreach_current_index(lc)] = lfirst(lc);
-	return finish(expr, GJ_KIND_BOOL, 1);
+	return make((GjExpr) {CONDITION(tag)}, array_of(conditions, 0), list_length(conditions));
 }
 
 GjExpr *
@@ -204,35 +192,29 @@ gj_conjunction(const List *conditions)
 GjExpr *
 gj_not(GjExpr *condition)
 {
-	return condition_of(GJ_EXPR_NOT, NULL, condition, NULL);
+	return make_unary((GjExpr) {CONDITION(GJ_EXPR_NOT)}, condition);
 }
 
 GjExpr *
 gj_is_null(GjExpr *value)
 {
-	return condition_of(GJ_EXPR_IS_NULL, NULL, value, NULL);
+	return make_unary((GjExpr) {CONDITION(GJ_EXPR_IS_NULL)}, value);
 }
 
 GjExpr *
 gj_like(GjExpr *value, const char *bytes, int length, const char *encoding)
 {
-	GjExpr	   *expr = make_of(GJ_EXPR_LIKE, hexadecimal(bytes, length), value, NULL);
-
-	expr->encoding = encoding;
-	return finish(expr, GJ_KIND_BOOL, 1);
+	return make_unary((GjExpr) {CONDITION(GJ_EXPR_LIKE), .word = hexadecimal(bytes, length),
+								.encoding = encoding}, value);
 }
 
 GjExpr *
 gj_in(GjExpr *value, const List *constants, bool has_null)
 {
-	GjExpr	   *expr = make(GJ_EXPR_IN, 1 + list_length(constants));
-	ListCell   *lc;
+	GjExpr	  **args = array_of(constants, 1);
 
-	expr->args[0] = value;
-	foreach(lc, constants)
-		expr->args[1 + foreach_current_index(lc)] = lfirst(lc);
-	expr->number = has_null;
-	return finish(expr, GJ_KIND_BOOL, 1);
+	args[0] = value;
+	return make((GjExpr) {CONDITION(GJ_EXPR_IN), .number = has_null}, args, 1 + list_length(constants));
 }
 
 /* ---- descriptions ---- */
@@ -240,6 +222,8 @@ gj_in(GjExpr *value, const List *constants, bool has_null)
 GjExpr *
 gj_described_as(GjExpr *expr, const GjExpr *model)
 {
+	if (expr == NULL)
+		return NULL;
 	expr->kind = model->kind;
 	expr->width = model->width;
 	expr->scale = model->scale;
@@ -250,8 +234,11 @@ gj_described_as(GjExpr *expr, const GjExpr *model)
 GjExpr *
 gj_as_kind(const GjExpr *value, GjKind kind)
 {
-	GjExpr	   *copy = palloc(sizeof(GjExpr));
+	GjExpr	   *copy;
 
+	if (value == NULL)
+		return NULL;
+	copy = palloc(sizeof(GjExpr));
 	*copy = *value;
 	copy->kind = kind;
 	return copy;

@@ -124,7 +124,12 @@ typedef struct GjExpr
 /* Parameters of a job, docs/job.md. */
 #define GJ_MAX_PARAMETERS 1024
 
-/* ---- constructors (plan/expr/expr.c) ---- */
+/*
+ * ---- constructors (plan/expr/expr.c) ----
+ *
+ * They return NULL if an argument is NULL: an expression is translated as a whole
+ * or not at all.
+ */
 
 extern GjExpr *gj_int(int64 number);
 extern GjExpr *gj_null(int width);	/* 0: of a text */
@@ -132,11 +137,14 @@ extern GjExpr *gj_text(const char *bytes, int length);
 extern GjExpr *gj_column_expr(GjLeaf *leaf, bool checked);
 extern GjExpr *gj_parameter_expr(GjLeaf *leaf);
 
-/* An operation, such as "+", of two values, with an integer of this width. */
+/*
+ * An operation, such as "+", of two values, with an integer of this width.  0: the
+ * function has none.
+ */
 extern GjExpr *gj_call(const char *operator, int width, GjExpr *a, GjExpr *b);
 
-/* Another function of the daemon, of one or two values. */
-extern GjExpr *gj_function(const char *name, GjExpr *a, GjExpr *b);
+/* The year, month or day of a date. */
+extern GjExpr *gj_date_part(const char *name, GjExpr *date);
 
 extern GjExpr *gj_substring(GjExpr *text, int from, int length, const char *encoding);
 
@@ -217,10 +225,7 @@ typedef struct GjTranslator
  */
 extern GjExpr *gj_translate_value(GjTranslator *t, Expr *expr);
 
-/* Translates two expressions.  Returns false if that is impossible of one. */
-extern bool gj_translate_pair(GjTranslator *t, Expr *left, Expr *right, GjExpr **a, GjExpr **b);
-
-/* The same as gj_translate_value() for a condition. */
+/* The same for a condition. */
 extern GjExpr *gj_translate_condition(GjTranslator *t, Expr *expr);
 
 /* ---- types, columns and constants (plan/expr/leaf.c) ---- */
@@ -233,6 +238,9 @@ extern bool gj_describe_value(Oid type, GjExpr *value);
 
 /* An operation whose result has this type, which the daemon has. */
 extern GjExpr *gj_typed_call(const char *operator, Oid type, GjExpr *a, GjExpr *b);
+
+/* The leaf of the translator that is like this one, which is added if necessary. */
+extern GjLeaf *gj_leaf(GjTranslator *t, GjLeaf wanted);
 
 /* How a column is read. */
 typedef enum GjReading

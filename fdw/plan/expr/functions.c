@@ -72,8 +72,9 @@ integer_arithmetic(GjTranslator *t, Oid function, List *args, Oid type)
 	{
 		if (arithmetic[i].function != function)
 			continue;
-		return gj_translate_pair(t, linitial(args), lsecond(args), &a, &b) ?
-			gj_typed_call(arithmetic[i].operator, type, a, b) : NULL;
+		a = gj_translate_value(t, linitial(args));
+		b = gj_translate_value(t, lsecond(args));
+		return gj_typed_call(arithmetic[i].operator, type, a, b);
 	}
 	return NULL;
 }
@@ -81,18 +82,17 @@ integer_arithmetic(GjTranslator *t, Oid function, List *args, Oid type)
 static GjExpr *
 numeric_arithmetic(GjTranslator *t, const char *operator, List *args)
 {
-	GjExpr	   *a;
-	GjExpr	   *b;
+	GjExpr	   *a = gj_translate_value(t, linitial(args));
+	GjExpr	   *b = gj_translate_value(t, lsecond(args));
 
-	return gj_translate_pair(t, linitial(args), lsecond(args), &a, &b) ?
-		decimal_arithmetic(operator, a, b) : NULL;
+	return a != NULL && b != NULL ? decimal_arithmetic(operator, a, b) : NULL;
 }
 
 static GjExpr *
 negation(GjTranslator *t, List *args, Oid type)
 {
 	GjExpr	   *a = gj_translate_value(t, linitial(args));
-	GjExpr	   *result = a != NULL ? gj_typed_call("-", type, gj_int(0), a) : NULL;
+	GjExpr	   *result = gj_typed_call("-", type, gj_int(0), a);
 
 	if (result == NULL)
 		return NULL;
@@ -117,15 +117,6 @@ substring(GjTranslator *t, List *args)
 	return text != NULL && text->kind == GJ_KIND_TEXT && encoding != NULL ?
 		gj_substring(text, DatumGetInt32(from->constvalue),
 					 length != NULL ? DatumGetInt32(length->constvalue) : -1, encoding) : NULL;
-}
-
-/* An integer as a numeric. */
-static GjExpr *
-as_decimal(GjTranslator *t, List *args)
-{
-	GjExpr	   *value = gj_translate_value(t, linitial(args));
-
-	return value != NULL ? gj_as_kind(value, GJ_KIND_DECIMAL) : NULL;
 }
 
 /* The first of several translations that is possible. */
@@ -158,7 +149,7 @@ gj_translate_call(GjTranslator *t, Oid function, List *args, Oid type)
 		case F_NUMERIC_INT2:
 		case F_NUMERIC_INT4:
 		case F_NUMERIC_INT8:
-			return as_decimal(t, args);
+			return gj_as_kind(gj_translate_value(t, linitial(args)), GJ_KIND_DECIMAL);
 		case F_INT8_INT4:
 		case F_INT8_INT2:
 		case F_INT4_INT2:		/* the same number in a wider type */

@@ -87,9 +87,18 @@ visible_column(GjTranslator *t, const Var *var)
 	return visible;
 }
 
-/* A mention of the column in this form. */
-static GjExpr *
-mention(GjTranslator *t, const Var *var, GjForm form, bool is_key, bool checked)
+static bool
+same_leaf(const GjLeaf *a, const GjLeaf *b)
+{
+	if (a->parameter != NULL || b->parameter != NULL)
+		return a->rounding == b->rounding && a->scale == b->scale &&
+			equal(a->parameter, b->parameter);
+	return a->form == b->form && a->var->varno == b->var->varno &&
+		a->var->varattno == b->var->varattno;
+}
+
+GjLeaf *
+gj_leaf(GjTranslator *t, GjLeaf wanted)
 {
 	GjLeaf	   *leaf;
 	ListCell   *lc;
@@ -97,23 +106,25 @@ mention(GjTranslator *t, const Var *var, GjForm form, bool is_key, bool checked)
 	foreach(lc, t->leaves)
 	{
 		leaf = lfirst(lc);
-		if (leaf->var != NULL && leaf->var->varno == var->varno &&
-			leaf->var->varattno == var->varattno && leaf->form == form)
-		{
-			leaf->is_key |= is_key;
-			return gj_column_expr(leaf, checked);
-		}
+		if (same_leaf(leaf, &wanted))
+			return leaf;
 	}
-	leaf = palloc0(sizeof(GjLeaf));
-	leaf->var = var;
-	leaf->form = form;
-	leaf->is_key = is_key;
-	/* about as long a text as the place will be */
-	leaf->place = (GjOutput)
-	{
-		.input = var->varno, .column = var->varattno
-	};
+	leaf = palloc(sizeof(GjLeaf));
+	*leaf = wanted;
 	t->leaves = lappend(t->leaves, leaf);
+	return leaf;
+}
+
+/* A mention of the column in this form. */
+static GjExpr *
+mention(GjTranslator *t, const Var *var, GjForm form, bool is_key, bool checked)
+{
+	/* a text about as long as that of the column's place */
+	GjLeaf	   *leaf = gj_leaf(t, (GjLeaf) {
+		.var = var, .form = form, .place = {.input = var->varno, .column = var->varattno}
+	});
+
+	leaf->is_key |= is_key;
 	return gj_column_expr(leaf, checked);
 }
 
@@ -374,10 +385,14 @@ gj_choose(GjExpr **conditions, GjExpr **values, int n)
 	int			width;
 
 	for (int i = 0; i <= n; i++)
+	{
+		if (values[i] == NULL)
+			return NULL;
 		if (!is_null(values[i]))
 			known = values[i];
 		else
 			nulls = true;
+	}
 	if (known == NULL || (nulls && known->kind == GJ_KIND_TEXT))
 		return NULL;
 	scale = known->scale;
@@ -409,6 +424,8 @@ gj_choose(GjExpr **conditions, GjExpr **values, int n)
 			scales[i] = gj_null(4);
 		}
 	choice = gj_case(conditions, values, n, values[n]);
+	if (choice == NULL)
+		return NULL;
 	choice->kind = known->kind;
 	choice->scale = scale;
 	choice->width = width;

@@ -161,11 +161,11 @@ with_declared_scale(GjTranslator *t, List *args)
 static GjExpr *
 division(GjTranslator *t, const char *operator, List *args)
 {
-	GjExpr	   *a;
-	GjExpr	   *b;
+	GjExpr	   *a = gj_translate_value(t, linitial(args));
+	GjExpr	   *b = gj_translate_value(t, lsecond(args));
 	GjExpr	   *result;
 
-	if (!gj_translate_pair(t, linitial(args), lsecond(args), &a, &b) || a->kind != GJ_KIND_DECIMAL || b->kind != GJ_KIND_DECIMAL ||
+	if (a == NULL || b == NULL || a->kind != GJ_KIND_DECIMAL || b->kind != GJ_KIND_DECIMAL ||
 		a->display_scale != NULL || b->display_scale != NULL || !gj_align(&a, &b))
 		return NULL;
 	result = gj_call(operator, 16, a, b);

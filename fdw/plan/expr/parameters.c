@@ -43,22 +43,9 @@ is_external(PlannerInfo *root, const Param *param)
 static GjExpr *
 mention(GjTranslator *t, const Expr *param, GjRounding rounding, int scale)
 {
-	GjLeaf	   *leaf;
-	ListCell   *lc;
-
-	foreach(lc, t->leaves)
-	{
-		leaf = lfirst(lc);
-		if (leaf->parameter != NULL && leaf->rounding == rounding && leaf->scale == scale &&
-			equal(leaf->parameter, param))
-			return gj_parameter_expr(leaf);
-	}
-	leaf = palloc0(sizeof(GjLeaf));
-	leaf->parameter = param;
-	leaf->rounding = rounding;
-	leaf->scale = scale;
-	t->leaves = lappend(t->leaves, leaf);
-	return gj_parameter_expr(leaf);
+	return gj_parameter_expr(gj_leaf(t, (GjLeaf) {
+		.parameter = param, .rounding = rounding, .scale = scale
+	}));
 }
 
 GjExpr *

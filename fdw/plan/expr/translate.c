@@ -17,8 +17,6 @@
 static GjExpr *
 translate_kind(GjTranslator *t, Expr *expr)
 {
-	GjExpr	   *condition;
-
 	switch (nodeTag(expr))
 	{
 		case T_Var:
@@ -67,10 +65,7 @@ translate_kind(GjTranslator *t, Expr *expr)
 		default:
 			break;
 	}
-	if (exprType((Node *) expr) != BOOLOID)
-		return NULL;
-	condition = gj_translate_condition(t, expr);
-	return condition != NULL ? gj_truth(condition) : NULL;
+	return exprType((Node *) expr) == BOOLOID ? gj_truth(gj_translate_condition(t, expr)) : NULL;
 }
 
 /*
@@ -92,6 +87,7 @@ translate_computed(GjTranslator *t, Expr *expr)
 static GjExpr *
 translate_any(GjTranslator *t, Expr *expr)
 {
+	int			nleaves = list_length(t->leaves);
 	GjExpr	   *value;
 
 	if (t->leaf != NULL && t->leaf(t->leaf_arg, expr, &value))
@@ -99,7 +95,11 @@ translate_any(GjTranslator *t, Expr *expr)
 	if (gj_is_known_at_start(expr))
 		return gj_translate_known(t, expr);
 	value = translate_kind(t, expr);
-	return value != NULL ? value : translate_computed(t, expr);
+	if (value != NULL)
+		return value;
+	/* an attempt that failed reads nothing */
+	t->leaves = list_truncate(t->leaves, nleaves);
+	return translate_computed(t, expr);
 }
 
 /* expr, or NULL if there is none or its text would be too long. */
@@ -120,19 +120,12 @@ gj_translate_value(GjTranslator *t, Expr *expr)
 		value : NULL;
 }
 
-bool
-gj_translate_pair(GjTranslator *t, Expr *left, Expr *right, GjExpr **a, GjExpr **b)
-{
-	*a = gj_translate_value(t, left);
-	*b = *a != NULL ? gj_translate_value(t, right) : NULL;
-	return *b != NULL;
-}
-
 /* The conditions of a CASE are not about the floats that it adds up. */
 GjExpr *
 gj_translate_condition(GjTranslator *t, Expr *expr)
 {
 	bool		floats = t->floats;
+	int			nleaves = list_length(t->leaves);
 	GjExpr	   *condition;
 
 	check_stack_depth();
@@ -140,10 +133,8 @@ gj_translate_condition(GjTranslator *t, Expr *expr)
 	condition = gj_translate_test(t, expr);
 	if (condition == NULL && exprType((Node *) expr) == BOOLOID)
 	{
-		GjExpr	   *value = translate_computed(t, expr);
-
-		if (value != NULL)
-			condition = gj_compare(GJ_TEST_EQ, value, gj_int(1));
+		t->leaves = list_truncate(t->leaves, nleaves);
+		condition = gj_compare(GJ_TEST_EQ, translate_computed(t, expr), gj_int(1));
 	}
 	t->floats = floats;
 	return bounded(condition);

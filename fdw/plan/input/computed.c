@@ -21,6 +21,7 @@
 
 #include "compat.h"
 #include "plan/input/computed.h"
+#include "util.h"
 
 /* The attribute numbers of computed columns begin here. */
 static AttrNumber
@@ -111,44 +112,47 @@ gj_column(PlannerInfo *root, Expr *expr)
 }
 
 /*
- * Is the function strict, free of errors, and independent of settings?  Then it
- * may be called for rows that a native plan would not call it for, and outer
- * joins make its result NULL as they make its argument NULL.
+ * Functions that are strict, free of errors, and independent of settings.  They
+ * may be called for rows that a native plan would not call them for, and outer
+ * joins make their results NULL as they make their arguments NULL.
  */
+static const Oid total_functions[] = {
+	F_INT4_INT2, F_INT4_BOOL,
+	F_INT8_INT2, F_INT8_INT4,
+	F_NUMERIC_INT2, F_NUMERIC_INT4, F_NUMERIC_INT8,
+	F_FLOAT4_INT2, F_FLOAT4_INT4, F_FLOAT4_INT8,
+	F_FLOAT8_INT2, F_FLOAT8_INT4, F_FLOAT8_INT8, F_FLOAT8_FLOAT4,
+	F_DATE_TIMESTAMP,
+	F_TEXT_BPCHAR, F_TEXT_NAME, F_TEXT_CHAR,
+	F_BPCHAR_NAME, F_BPCHAR_CHAR,
+	F_LOWER_TEXT, F_UPPER_TEXT, F_BTRIM_TEXT, F_LTRIM_TEXT, F_RTRIM_TEXT,
+};
+
+static bool
+is_member(const Oid *functions, int n, Oid function)
+{
+	for (int i = 0; i < n; i++)
+		if (functions[i] == function)
+			return true;
+	return false;
+}
+
 static bool
 is_total(Oid function)
 {
-	switch (function)
-	{
-		case F_INT4_INT2:
-		case F_INT4_BOOL:
-		case F_INT8_INT2:
-		case F_INT8_INT4:
-		case F_NUMERIC_INT2:
-		case F_NUMERIC_INT4:
-		case F_NUMERIC_INT8:
-		case F_FLOAT4_INT2:
-		case F_FLOAT4_INT4:
-		case F_FLOAT4_INT8:
-		case F_FLOAT8_INT2:
-		case F_FLOAT8_INT4:
-		case F_FLOAT8_INT8:
-		case F_FLOAT8_FLOAT4:
-		case F_DATE_TIMESTAMP:
-		case F_TEXT_BPCHAR:
-		case F_TEXT_NAME:
-		case F_TEXT_CHAR:
-		case F_BPCHAR_NAME:
-		case F_BPCHAR_CHAR:
-		case F_LOWER_TEXT:
-		case F_UPPER_TEXT:
-		case F_BTRIM_TEXT:
-		case F_LTRIM_TEXT:
-		case F_RTRIM_TEXT:
-			return true;
-		default:
-			return false;
-	}
+	return is_member(total_functions, lengthof(total_functions), function);
+}
+
+/* The column of var's relation that its plan computes by the expression. */
+static Var *
+compute_at_input(PlannerInfo *root, Expr *expr, const Var *var)
+{
+	RelOptInfo *rel = gj_base_rel(root, var->varno);
+	GjBaserel  *base = rel != NULL ? gj_base_slot(rel) : NULL;
+
+	if (base == NULL || !base->decided || base->reject != GJ_ACCEPTED)
+		return NULL;
+	return gj_compute(rel, base, gj_before_joins(expr, var));
 }
 
 Var *
@@ -156,116 +160,44 @@ gj_key_expression(PlannerInfo *root, Expr *expr)
 {
 	const FuncExpr *call = (const FuncExpr *) expr;
 	Expr	   *arg;
-	RelOptInfo *rel;
-	GjBaserel  *base;
 
 	if (!IsA(expr, FuncExpr))
 		return gj_column(root, expr);
 	if (!is_total(call->funcid))
 		return NULL;
-	arg = linitial(call->args);
-	while (IsA(arg, RelabelType))
-		arg = ((RelabelType *) arg)->arg;
+	arg = gj_strip_relabel(linitial(call->args));
 	if (!IsA(arg, Var) || ((Var *) arg)->varattno <= 0 || ((Var *) arg)->varlevelsup != 0)
 		return NULL;
-	rel = gj_base_rel(root, ((Var *) arg)->varno);
-	base = rel != NULL ? gj_base_slot(rel) : NULL;
-	if (base == NULL || !base->decided || base->reject != GJ_ACCEPTED)
-		return NULL;
-	return gj_compute(rel, base, gj_before_joins(expr, (Var *) arg));
+	return compute_at_input(root, expr, (Var *) arg);
 }
 
 /*
  * More strict functions without errors, of which only values are needed.  Some
  * fail under nondeterministic collations.
  */
+static const Oid total_value_functions[] = {
+	F_TEXTCAT, F_LENGTH_TEXT, F_CHAR_LENGTH_TEXT, F_CHARACTER_LENGTH_TEXT, F_LENGTH_BPCHAR,
+	F_CHAR_LENGTH_BPCHAR, F_CHARACTER_LENGTH_BPCHAR, F_OCTET_LENGTH_TEXT, F_OCTET_LENGTH_BPCHAR,
+	F_LEFT, F_RIGHT, GJ_F_REVERSE, F_REPLACE, F_INITCAP, F_STRPOS, F_POSITION_TEXT_TEXT,
+	F_STARTS_WITH, F_BTRIM_TEXT_TEXT, F_LTRIM_TEXT_TEXT, F_RTRIM_TEXT_TEXT, F_TRANSLATE,
+	F_MD5_TEXT,
+	F_TEXT_LT, F_TEXT_LE, F_TEXT_GT, F_TEXT_GE,
+	F_BPCHARLT, F_BPCHARLE, F_BPCHARGT, F_BPCHARGE,
+	F_INT2AND, F_INT2OR, F_INT2XOR, F_INT2NOT, F_INT2SHL, F_INT2SHR,
+	F_INT4AND, F_INT4OR, F_INT4XOR, F_INT4NOT, F_INT4SHL, F_INT4SHR,
+	F_INT8AND, F_INT8OR, F_INT8XOR, F_INT8NOT, F_INT8SHL, F_INT8SHR,
+	F_FLOAT4EQ, F_FLOAT4NE, F_FLOAT4LT, F_FLOAT4LE, F_FLOAT4GT, F_FLOAT4GE,
+	F_FLOAT8EQ, F_FLOAT8NE, F_FLOAT8LT, F_FLOAT8LE, F_FLOAT8GT, F_FLOAT8GE,
+	F_FLOAT48EQ, F_FLOAT48NE, F_FLOAT48LT, F_FLOAT48LE, F_FLOAT48GT, F_FLOAT48GE,
+	F_FLOAT84EQ, F_FLOAT84NE, F_FLOAT84LT, F_FLOAT84LE, F_FLOAT84GT, F_FLOAT84GE,
+	F_NUMERIC_EQ, F_NUMERIC_NE, F_NUMERIC_LT, F_NUMERIC_LE, F_NUMERIC_GT, F_NUMERIC_GE,
+};
+
 static bool
 is_total_value(Oid function)
 {
-	switch (function)
-	{
-		case F_TEXTCAT:
-		case F_LENGTH_TEXT:
-		case F_CHAR_LENGTH_TEXT:
-		case F_CHARACTER_LENGTH_TEXT:
-		case F_LENGTH_BPCHAR:
-		case F_CHAR_LENGTH_BPCHAR:
-		case F_CHARACTER_LENGTH_BPCHAR:
-		case F_OCTET_LENGTH_TEXT:
-		case F_OCTET_LENGTH_BPCHAR:
-		case F_LEFT:
-		case F_RIGHT:
-		case GJ_F_REVERSE:
-		case F_REPLACE:
-		case F_INITCAP:
-		case F_STRPOS:
-		case F_POSITION_TEXT_TEXT:
-		case F_STARTS_WITH:
-		case F_BTRIM_TEXT_TEXT:
-		case F_LTRIM_TEXT_TEXT:
-		case F_RTRIM_TEXT_TEXT:
-		case F_TRANSLATE:
-		case F_MD5_TEXT:
-		case F_TEXT_LT:
-		case F_TEXT_LE:
-		case F_TEXT_GT:
-		case F_TEXT_GE:
-		case F_BPCHARLT:
-		case F_BPCHARLE:
-		case F_BPCHARGT:
-		case F_BPCHARGE:
-		case F_INT2AND:
-		case F_INT2OR:
-		case F_INT2XOR:
-		case F_INT2NOT:
-		case F_INT2SHL:
-		case F_INT2SHR:
-		case F_INT4AND:
-		case F_INT4OR:
-		case F_INT4XOR:
-		case F_INT4NOT:
-		case F_INT4SHL:
-		case F_INT4SHR:
-		case F_INT8AND:
-		case F_INT8OR:
-		case F_INT8XOR:
-		case F_INT8NOT:
-		case F_INT8SHL:
-		case F_INT8SHR:
-		case F_FLOAT4EQ:
-		case F_FLOAT4NE:
-		case F_FLOAT4LT:
-		case F_FLOAT4LE:
-		case F_FLOAT4GT:
-		case F_FLOAT4GE:
-		case F_FLOAT8EQ:
-		case F_FLOAT8NE:
-		case F_FLOAT8LT:
-		case F_FLOAT8LE:
-		case F_FLOAT8GT:
-		case F_FLOAT8GE:
-		case F_FLOAT48EQ:
-		case F_FLOAT48NE:
-		case F_FLOAT48LT:
-		case F_FLOAT48LE:
-		case F_FLOAT48GT:
-		case F_FLOAT48GE:
-		case F_FLOAT84EQ:
-		case F_FLOAT84NE:
-		case F_FLOAT84LT:
-		case F_FLOAT84LE:
-		case F_FLOAT84GT:
-		case F_FLOAT84GE:
-		case F_NUMERIC_EQ:
-		case F_NUMERIC_NE:
-		case F_NUMERIC_LT:
-		case F_NUMERIC_LE:
-		case F_NUMERIC_GT:
-		case F_NUMERIC_GE:
-			return true;
-		default:
-			return is_total(function);
-	}
+	return is_total(function) ||
+		is_member(total_value_functions, lengthof(total_value_functions), function);
 }
 
 /* What is known of an expression. */
@@ -340,17 +272,11 @@ Var *
 gj_total_expression(PlannerInfo *root, Expr *expr)
 {
 	Total		total = {0};
-	RelOptInfo *rel;
-	GjBaserel  *base;
 
 	(void) check_total((Node *) expr, &total);
 	if (total.other || total.var == NULL)
 		return NULL;
-	rel = gj_base_rel(root, total.var->varno);
-	base = rel != NULL ? gj_base_slot(rel) : NULL;
-	if (base == NULL || !base->decided || base->reject != GJ_ACCEPTED)
-		return NULL;
-	return gj_compute(rel, base, gj_before_joins(expr, total.var));
+	return compute_at_input(root, expr, total.var);
 }
 
 Expr *
