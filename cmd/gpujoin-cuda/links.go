@@ -14,17 +14,17 @@ import (
 	"gpujoin/sidecar/worker/child"
 )
 
-// links is what is known of how devices are connected.
-type links struct {
+// deviceLinks is what is known of how devices are connected.
+type deviceLinks struct {
 	facts *topology.Facts // nil: nothing
 	note  string          // why
 }
 
 // connections reads how the devices are connected from a file, or measures it and writes
 // the file. There is nothing to measure of one device, or where jobs use one.
-func connections(s settings, infos []driver.Info, log *slog.Logger) links {
+func connections(s settings, infos []driver.Info, log *slog.Logger) deviceLinks {
 	if len(infos) < 2 || s.devices == 1 || s.mesh == "" {
-		return links{}
+		return deviceLinks{}
 	}
 	ctx := context.Background()
 	facts, err := topology.Cached(ctx, s.mesh, ordinals(infos))
@@ -37,16 +37,16 @@ func connections(s settings, infos []driver.Info, log *slog.Logger) links {
 	if err != nil {
 		log.Warn("could not find out how devices are connected", "error", err)
 		if facts == nil {
-			return links{note: err.Error()}
+			return deviceLinks{note: err.Error()}
 		}
 	}
 	log.Info("connections of devices", "devices", len(facts.Devices), "all_gbps", facts.AllGBps)
-	return links{facts: facts}
+	return deviceLinks{facts: facts}
 }
 
 // describe lists the links of the devices that have been opened, and sets the rate of
 // copies between them.
-func (l links) describe(m *child.Machine, providers []*cuda.Provider) {
+func (l deviceLinks) describe(m *child.Machine, providers []*cuda.Provider) {
 	if l.facts == nil {
 		if l.note != "" {
 			m.Devices[0].Note = "links between devices are unknown: " + l.note
@@ -82,7 +82,7 @@ func (l links) describe(m *child.Machine, providers []*cuda.Provider) {
 }
 
 // choose has jobs run on devices that are well connected.
-func (l links) choose(m *child.Machine, providers []*cuda.Provider) {
+func (l deviceLinks) choose(m *child.Machine, providers []*cuda.Provider) {
 	mesh, err := l.facts.Mesh()
 	if err != nil {
 		return // the devices are taken in their order

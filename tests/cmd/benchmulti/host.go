@@ -252,7 +252,7 @@ func (b *bench) repeated() bool {
 
 // measureHost measures joins of inputs in host memory.
 func (b *bench) measureHost(ctx context.Context) error {
-	links := 0.0
+	total := 0.0
 	if !b.repeated() {
 		facts := b.Mesh
 		if facts == nil {
@@ -262,7 +262,7 @@ func (b *bench) measureHost(ctx context.Context) error {
 			}
 		}
 		for _, d := range facts.Devices {
-			links += d.ToDevice
+			total += d.ToDevice
 		}
 	}
 	h := &hostBed{rows: b.hostRows}
@@ -292,7 +292,7 @@ func (b *bench) measureHost(ctx context.Context) error {
 			}
 			budget = want
 		}
-		r := hostResult{Case: c.name, Rows: h.rows, Links: links, Bar: c.bar}
+		r := hostResult{Case: c.name, Rows: h.rows, Links: total, Bar: c.bar}
 		var members []device.Provider
 		for _, p := range h.providers {
 			members = append(members, p)
