@@ -8,12 +8,12 @@ WITH_CUDA := tools/with-cuda.sh
 
 # Packages and test programs whose tests need a device. worker.test contains the
 # tests of sidecar/worker.
-GPU_PACKAGES := . outofcore driver transfer rowid columnar/phj columnar/smj columnar/npj selector calibrate topology fabric mgj
-GPU_TESTS := cuda outofcore driver transfer rowid phj smj npj selector calibrate topology fabric worker
+GPU_PACKAGES := . outofcore driver rowid columnar columnar/phj columnar/selector links fabric mgj
+GPU_TESTS := cuda outofcore driver rowid columnar phj selector links fabric worker
 GPU_PROGRAMS := check bench-gpu bytes-gpu bench-multi gpujoin-cuda
 
 # What test-multi and bench-multi run.
-MULTI := bin/check bin/bench-multi bin/gpujoin-cuda test/driver.test test/topology.test test/fabric.test test/mgj.test
+MULTI := bin/check bin/bench-multi bin/gpujoin-cuda test/driver.test test/links.test test/fabric.test test/mgj.test
 
 # Benchmarks print the commit, also on machines without git.
 COMMIT = $(shell git -c safe.directory='*' describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)

@@ -13,8 +13,7 @@ import (
 	"os/signal"
 	"strings"
 
-	"gpujoin/joincore/cuda/topology"
-	"gpujoin/joincore/cuda/transfer"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/sidecar/config"
 )
 
@@ -50,7 +49,7 @@ func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) er
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	cfg := transfer.Config{Ordinal: *device, Repeats: *repeats, Unified: *unified}
+	cfg := links.MethodsConfig{Ordinal: *device, Repeats: *repeats, Unified: *unified}
 	for text := range strings.SplitSeq(*sizes, ",") {
 		n, err := config.ParseSize(text, 0)
 		if err != nil {
@@ -58,7 +57,7 @@ func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) er
 		}
 		cfg.Sizes = append(cfg.Sizes, n)
 	}
-	report, err := transfer.Measure(ctx, cfg)
+	report, err := links.MeasureMethods(ctx, cfg)
 	if report == nil {
 		return err
 	}
@@ -77,10 +76,10 @@ func benchMesh(ctx context.Context, args []string, out, errOut io.Writer) error 
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	discover := topology.Discover
+	discover := links.Discover
 	if *cache != "" {
-		discover = func(ctx context.Context, ordinals []int) (*topology.Facts, error) {
-			return topology.Cached(ctx, *cache, ordinals)
+		discover = func(ctx context.Context, ordinals []int) (*links.Facts, error) {
+			return links.CachedFacts(ctx, *cache, ordinals)
 		}
 	}
 	facts, err := discover(ctx, nil)

@@ -10,14 +10,14 @@ import (
 
 	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/topology"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/sidecar/worker/child"
 )
 
 // deviceLinks is what is known of how devices are connected.
 type deviceLinks struct {
-	facts *topology.Facts // nil: nothing
-	note  string          // why
+	facts *links.Facts // nil: nothing
+	note  string       // why
 }
 
 // connections reads how the devices are connected from a file, or measures it and writes
@@ -27,10 +27,10 @@ func connections(s settings, infos []driver.Info, log *slog.Logger) deviceLinks 
 		return deviceLinks{}
 	}
 	ctx := context.Background()
-	facts, err := topology.Cached(ctx, s.mesh, ordinals(infos))
-	if errors.Is(err, topology.ErrFacts) { // the file is damaged
+	facts, err := links.CachedFacts(ctx, s.mesh, ordinals(infos))
+	if errors.Is(err, links.ErrFacts) { // the file is damaged
 		log.Warn("measuring the connections of devices again", "error", err)
-		if facts, err = topology.Discover(ctx, ordinals(infos)); err == nil {
+		if facts, err = links.Discover(ctx, ordinals(infos)); err == nil {
 			err = facts.Save(s.mesh)
 		}
 	}
@@ -54,7 +54,7 @@ func (l deviceLinks) describe(m *child.Machine, providers []*cuda.Provider) {
 		return
 	}
 	number := func(device int) (int, bool) {
-		if device == topology.Host {
+		if device == links.Host {
 			return child.Host, true
 		}
 		i := slices.IndexFunc(providers, func(p *cuda.Provider) bool { return p.Info().UUID == l.facts.Devices[device].UUID })
@@ -89,7 +89,7 @@ func (l deviceLinks) choose(m *child.Machine, providers []*cuda.Provider) {
 	}
 	gpus := make([]int, len(providers)) // of the mesh, by device
 	for i, p := range providers {
-		gpus[i] = slices.IndexFunc(l.facts.Devices, func(d topology.Device) bool { return d.UUID == p.Info().UUID })
+		gpus[i] = slices.IndexFunc(l.facts.Devices, func(d links.Device) bool { return d.UUID == p.Info().UUID })
 	}
 	m.Jobs.Best = func(list []int, n int) []int {
 		named := make([]int, len(list))

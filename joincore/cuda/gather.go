@@ -8,8 +8,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/rowid"
-	"gpujoin/joincore/cuda/transfer"
 )
 
 // gathering writes columns of rows of a space into rows of a batch. Kernels
@@ -69,7 +69,7 @@ func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) err
 	l := g.st.transfer
 	width := int64(c.Width)
 	to := v.Values[(g.at+done)*width:][:n*width]
-	direct := g.st.e.p.transferMethod(to) != transfer.Staged
+	direct := g.st.e.p.transferMethod(to) != links.Staged
 	nullable := c.Validity != 0 || c.Optional || c.Missing
 	if direct && !nullable && c.Positions == 0 {
 		return g.st.e.p.deviceToHost(l.stream, to, c.Values+driver.Ptr((g.first+done)*width))

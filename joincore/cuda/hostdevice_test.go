@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/transfer"
+	"gpujoin/joincore/cuda/links"
 )
 
 // What a coherent platform does is tried where the device sees page-locked
@@ -26,11 +26,11 @@ func TestCoherentMemoryIsPulled(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if r.DevicePointer() != transfer.Address(b) {
+	if r.DevicePointer() != links.Address(b) {
 		t.Skip("the device has addresses of its own for memory of the host")
 	}
 	if p.threads == nil {
-		if p.threads, err = transfer.LoadThreads(p.context); err != nil {
+		if p.threads, err = links.LoadThreads(p.context); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,18 +66,18 @@ func TestWayOfMemory(t *testing.T) {
 	p := provider(t, 64<<20)
 	p.platform.HostPageTables = false
 	b := mapping(t, 1<<20)
-	if m := p.transferMethod(b); m != transfer.Staged {
+	if m := p.transferMethod(b); m != links.Staged {
 		t.Errorf("before: %s", m)
 	}
 	release, err := p.Register(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := p.transferMethod(b[100:200]); m != transfer.Pinned {
+	if m := p.transferMethod(b[100:200]); m != links.Pinned {
 		t.Errorf("registered: %s", m)
 	}
 	release()
-	if m := p.transferMethod(b); m != transfer.Staged {
+	if m := p.transferMethod(b); m != links.Staged {
 		t.Errorf("afterwards: %s", m)
 	}
 	p.platform.HostRegister = false

@@ -10,8 +10,8 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/rowid"
-	"gpujoin/joincore/cuda/transfer"
 )
 
 // load queues the upload of a column on the load stream.
@@ -126,13 +126,13 @@ func (e *execution) batched(queue func() error) error {
 func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) error {
 	l := e.workspace.upload
 	switch method := e.p.transferMethod(from); {
-	case method == transfer.Pinned && l.batching:
+	case method == links.Pinned && l.batching:
 		l.batch.Add(to, from)
 		if l.batch.Len() < driver.BatchCopies {
 			return nil
 		}
 		return l.batch.Queue(l.stream)
-	case method != transfer.Staged:
+	case method != links.Staged:
 		return e.p.hostToDevice(l.stream, to, from)
 	}
 	return e.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {

@@ -9,9 +9,9 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
-	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 )
 
@@ -47,7 +47,7 @@ func (l largerThanDevice) Memory() joincore.Memory       { return l.e.mem }
 func (l largerThanDevice) Main() *rowid.Queue            { return l.e.workspace.main }
 func (l largerThanDevice) Event() (*driver.Event, error) { return l.e.event() }
 
-func (l largerThanDevice) Method(host []byte) transfer.Method { return l.e.p.transferMethod(host) }
+func (l largerThanDevice) Method(host []byte) links.Method { return l.e.p.transferMethod(host) }
 
 func (l largerThanDevice) Staging(bytes int64) (*driver.Host, error) {
 	return l.e.workspace.stagingBuffer(l.e.p.context, bytes)

@@ -8,7 +8,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/selector"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/device"
 )
 

@@ -10,14 +10,14 @@ import (
 	"sync"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/columnar/launch"
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
-	"gpujoin/joincore/cuda/selector"
-	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/program"
 )
@@ -54,8 +54,8 @@ type Config struct {
 // concurrent execution has a workspace of its own.
 type Provider struct {
 	context    *driver.Context
-	platform   transfer.Platform
-	threads    *transfer.Threads // that pull, where the platform wants that
+	platform   links.Platform
+	threads    *links.Threads // that pull, where the platform wants that
 	general    *rowid.Kernels
 	arena      *driver.Arena
 	peers      []int  // ordinals of devices that access the arena
@@ -91,7 +91,7 @@ func New(cfg Config) (*Provider, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	p := &Provider{context: c, streams: cfg.Streams}
-	if p.platform, err = transfer.PlatformOf(c); err != nil {
+	if p.platform, err = links.PlatformOf(c); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	p.budget = p.platform.Free / 10 * 9
@@ -105,8 +105,8 @@ func New(cfg Config) (*Provider, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	p.general.Specialise(rowid.Specialise{Text: kernels.Fixed, Failed: cfg.Uncompiled})
-	if p.platform.Choose(false) == transfer.Coherence {
-		if p.threads, err = transfer.LoadThreads(c); err != nil {
+	if p.platform.Choose(false) == links.Coherence {
+		if p.threads, err = links.LoadThreads(c); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
@@ -204,15 +204,15 @@ func (p *Provider) Settle() { p.outOfCore.Slabs.Settle() }
 
 // lockSlab returns what locks memory that this process has allocated, for all providers. It
 // waits for no other lock operation.
-func lockSlab(platform transfer.Platform) outofcore.Lock {
+func lockSlab(platform links.Platform) outofcore.Lock {
 	return func(c *driver.Context, mem []byte) (release func(), err error) {
 		return register(platform, mem, &slabs, func() (func(), error) { return lockPages(c, mem) })
 	}
 }
 
 // register locks memory and enables direct copies from it until release.
-func register(platform transfer.Platform, mem []byte, in *ranges, lock func() (unlock func(), err error)) (release func(), err error) {
-	if why := platform.Absent(transfer.Pinned, int64(len(mem)), false); why != "" {
+func register(platform links.Platform, mem []byte, in *ranges, lock func() (unlock func(), err error)) (release func(), err error) {
+	if why := platform.Absent(links.Pinned, int64(len(mem)), false); why != "" {
 		return nil, errors.New(why)
 	}
 	unlock, err := lock()
@@ -294,7 +294,7 @@ func (p *Provider) Close() error {
 	}
 	p.workspaces, p.idle = nil, nil
 	selector.Forget(p.context)
-	return errors.Join(append(errs, p.general.Close(), phj.Close(p.context), launch.Close(p.context), p.arena.Close(), p.context.Close())...)
+	return errors.Join(append(errs, p.general.Close(), phj.Close(p.context), columnar.Close(p.context), p.arena.Close(), p.context.Close())...)
 }
 
 var _ device.Provider = (*Provider)(nil)

@@ -8,9 +8,8 @@ import (
 	"fmt"
 
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/cuda/calibrate"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/kernels"
-	"gpujoin/joincore/cuda/selector"
 )
 
 // RatesKey identifies what measured rates apply to: the device, the driver's
@@ -35,7 +34,7 @@ func (p *Provider) MeasureRates(ctx context.Context) (costmodel.DeviceRates, err
 	if err != nil {
 		return costmodel.DeviceRates{}, err
 	}
-	rates, err := calibrate.Measure(ctx, p.context, s.main.Stream(), s.arena)
+	rates, err := selector.Measure(ctx, p.context, s.main.Stream(), s.arena)
 	if e := s.reset(); e != nil {
 		return rates, e // the device was lost
 	}

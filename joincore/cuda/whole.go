@@ -10,11 +10,9 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/npj"
 	"gpujoin/joincore/cuda/columnar/phj"
-	"gpujoin/joincore/cuda/columnar/smj"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/device"
 )
 
@@ -35,7 +33,7 @@ type whole struct {
 
 // wholes are the algorithms that join whole sides; the one for 0 chooses.
 var wholes = map[joincore.Algorithm]columnar.Func{
-	joincore.PHJOM: phj.OM, joincore.PHJUM: phj.UM, joincore.SMJUM: smj.UM, joincore.SMJOM: smj.OM, joincore.NPJ: npj.Run,
+	joincore.PHJOM: phj.OM, joincore.PHJUM: phj.UM, joincore.SMJUM: columnar.SMJUM, joincore.SMJOM: columnar.SMJOM, joincore.NPJ: columnar.NPJ,
 	0: selector.Run,
 }
 

@@ -1,6 +1,6 @@
 // Package kernels embeds the device code: CUDA C++, compiled by nvcc to fatbins
 // with machine code for each supported compute capability, and PTX for newer
-// devices. Kernels that package specialise changes are embedded as PTX.
+// devices. Kernels that package rowid changes are embedded as PTX.
 //
 // The directories are layers; includes go downwards: entry (kernels and compile
 // units, which choose the tuning), agent (the work of one kernel), block (what

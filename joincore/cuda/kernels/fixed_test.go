@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/specialise"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/testsupport/suite"
 )
 
 // TestProgramsAreSpecialised makes kernels of random programs of each PTX that was built:
-// nothing is left that only package specialise understands. If there is an assembler, it
+// nothing is left that only package rowid understands. If there is an assembler, it
 // accepts some of them.
 func TestProgramsAreSpecialised(t *testing.T) {
 	if testing.Short() {
@@ -42,8 +42,8 @@ func specialised(t *testing.T, text, arch string) {
 		if fixed == nil {
 			continue
 		}
-		kernel, err := specialise.Kernel(text, name, fixed)
-		if errors.Is(err, specialise.ErrTooLarge) {
+		kernel, err := rowid.SpecialiseText(text, name, fixed)
+		if errors.Is(err, rowid.ErrTooLarge) {
 			continue
 		} else if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, name, err)
@@ -74,7 +74,7 @@ func specialised(t *testing.T, text, arch string) {
 
 // fixedOf compiles a random aggregate, and returns the kernel that runs it and what is
 // fixed of a launch; nil: no kernel computes it.
-func fixedOf(t *testing.T, seed uint64) (name string, fixed *specialise.Fixed) {
+func fixedOf(t *testing.T, seed uint64) (name string, fixed *rowid.Fixed) {
 	plan, inputs := suite.RandomIntegers(seed, true)
 	a := plan.Root.(*joincore.Aggregate)
 	if len(inputs) != 1 {
@@ -101,7 +101,7 @@ func fixedOf(t *testing.T, seed uint64) (name string, fixed *specialise.Fixed) {
 	case 2: // gathers them
 		begin, filter = filter, 0
 	}
-	fixed = &specialise.Fixed{Numbers: []uint64{
+	fixed = &rowid.Fixed{Numbers: []uint64{
 		uint64(filter), uint64(length), uint64(begin), mode, uint64(bit(len(a.Keys) == 0)), uint64(p.Slots), uint64(g.Words),
 	}}
 	for _, i := range p.Code {

@@ -66,13 +66,13 @@ var General []byte
 //go:embed bin/aggregate.fatbin
 var Aggregate []byte
 
-// fixed has the kernels that package specialise makes kernels of single programs of: PTX
+// fixed has the kernels that package rowid makes kernels of single programs of: PTX
 // for each compute capability.
 //
 //go:embed bin/fixed.*.ptx.gz
 var fixed embed.FS
 
-// Fixed returns PTX for package specialise that runs on devices of compute capability
+// Fixed returns PTX for package rowid that runs on devices of compute capability
 // major.minor: that of the highest capability which they have.
 func Fixed(major, minor int) (string, error) {
 	files, err := fixed.ReadDir("bin")

@@ -2,7 +2,7 @@ package mgj
 
 import (
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/cuda/selector"
+	"gpujoin/joincore/cuda/columnar/selector"
 )
 
 // Choice is how a join is executed, and its predicted time.

@@ -11,11 +11,10 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/fabric"
-	"gpujoin/joincore/cuda/selector"
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
 )
@@ -103,7 +102,7 @@ func open(members []Member, m *mesh.Mesh, through copier) (_ *Group, err error) 
 func (g *Group) Choose(j *columnar.Join) Choice {
 	r := costmodel.Resident{KeyBytes: j.Build.Key.Bytes, Rows: [2]int64{j.Build.Rows, j.Probe.Rows}, MatchRatio: 1, ResultRows: j.OutputRows}
 	for i, side := range []*columnar.Side{&j.Build, &j.Probe} {
-		r.Payload[i] = launch.Widths(side.Payload)
+		r.Payload[i] = columnar.Widths(side.Payload)
 		if j.RowIDs {
 			r.Payload[i] = []int{4} // carried like a column
 		}

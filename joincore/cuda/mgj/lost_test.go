@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/testsupport/columnartest"
 )
@@ -33,7 +32,7 @@ func TestPeerAccessIsLost(t *testing.T) {
 		losePeerAccess(t, int(gpu[0]-'0'), ways[gpu[2:]])
 		return
 	}
-	r := columnartest.New(t, 1<<28, launch.Close)
+	r := columnartest.New(t, 1<<28, columnar.Close)
 	b := newBed(t, nil, 0, 1)
 	works := func() {
 		t.Helper()

@@ -4,7 +4,6 @@ package mgj
 
 import (
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
 )
 
@@ -27,7 +26,7 @@ func (j *join) copiesPay() bool {
 // sendsColumns reports whether rows consist of columns, or of row ids.
 func (j *join) sendsColumns() bool {
 	p := &j.parts[0]
-	return p.RowIDs || phj.SendsColumns(p.Build.Key.Bytes, [2][]int{launch.Widths(p.Build.Payload), launch.Widths(p.Probe.Payload)})
+	return p.RowIDs || phj.SendsColumns(p.Build.Key.Bytes, [2][]int{columnar.Widths(p.Build.Payload), columnar.Widths(p.Probe.Payload)})
 }
 
 // ranges returns the ranges of both sides: several where rows of one are partitioned while

@@ -8,8 +8,8 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/rowid"
-	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 )
 
@@ -24,7 +24,7 @@ type Execution interface {
 	Memory() joincore.Memory
 	// Method returns how host memory is copied to or from the device; nil stands for
 	// memory that is not page-locked.
-	Method(host []byte) transfer.Method
+	Method(host []byte) links.Method
 	// Main returns the queue of all steps. Its arena is the stack of device memory.
 	Main() *rowid.Queue
 	// Event returns an event that belongs to the execution.

@@ -2,7 +2,7 @@
 
 package outofcore
 
-import "gpujoin/joincore/cuda/transfer"
+import "gpujoin/joincore/cuda/links"
 
 // scratch is host memory of a job for data that the device stores there
 // temporarily.
@@ -25,10 +25,10 @@ func takeScratch(e Execution, n int64) (scratch, error) {
 	if d.SlabFrom > 0 {
 		least = d.SlabFrom
 	}
-	if n >= least && e.Method(nil) == transfer.Staged && d.Slabs.refusal() == nil {
+	if n >= least && e.Method(nil) == links.Staged && d.Slabs.refusal() == nil {
 		size := slabSize(n)
 		if grant, err := mem.Alloc(size); err == nil {
-			if e.Method(grant) == transfer.Staged {
+			if e.Method(grant) == links.Staged {
 				if s, more := takeCharged(e, size); s != nil {
 					return scratch{bytes: s.mem[:n], grant: grant, more: more, slab: s}, nil
 				}

@@ -10,9 +10,9 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
-	"gpujoin/joincore/cuda/transfer"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/oracle"
@@ -28,7 +28,7 @@ func slabProvider(t *testing.T) (*cuda.Provider, *outofcore.Device) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if executionOf(d).Method(nil) != transfer.Staged {
+	if executionOf(d).Method(nil) != links.Staged {
 		t.Skip("memory of any kind crosses the link from where it lies")
 	}
 	shared.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 100, SlabFrom: 1}
@@ -65,7 +65,7 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 			if slab == 0 || grant != slab {
 				t.Fatalf("round %d, window %d: %d bytes granted, a slab of %d", round, i, grant, slab)
 			}
-			if held := e.Method(memory) == transfer.Pinned; held != (round > 0) {
+			if held := e.Method(memory) == links.Pinned; held != (round > 0) {
 				t.Errorf("round %d, window %d is page-locked: %t", round, i, held)
 			}
 			if round == 0 {
@@ -73,7 +73,7 @@ func TestScratchIsCopiedDirectly(t *testing.T) {
 			}
 			for partition := range 1 << bits {
 				for _, kind := range []rowid.PayloadKind{rowid.PayloadValues, rowid.PayloadValidity, rowid.PayloadRowIDs} {
-					if piece := division.Piece(i, kind, partition); len(piece) > 0 && e.Method(piece) != transfer.Pinned {
+					if piece := division.Piece(i, kind, partition); len(piece) > 0 && e.Method(piece) != links.Pinned {
 						t.Errorf("round %d, window %d, partition %d: %s", round, i, partition, e.Method(piece))
 					}
 				}

@@ -3,7 +3,6 @@ package rowid
 import (
 	"encoding/binary"
 
-	"gpujoin/joincore/cuda/specialise"
 	"gpujoin/joincore/program"
 )
 
@@ -25,8 +24,8 @@ const (
 
 // fixedOf returns what a kernel for a launch may take for granted. Addresses, constants
 // and numbers of rows are no part of it, so that the kernel serves other launches.
-func fixedOf(job *aggregateDescriptor, p *program.Program, columns []ColumnDescriptor, keyWords int) *specialise.Fixed {
-	f := &specialise.Fixed{Numbers: []uint64{
+func fixedOf(job *aggregateDescriptor, p *program.Program, columns []ColumnDescriptor, keyWords int) *Fixed {
+	f := &Fixed{Numbers: []uint64{
 		fixedFilter: job.Filter, fixedLength: job.Program.Length, fixedBegin: job.Begin, fixedMode: job.Mode, fixedNoKeys: job.NoKeys,
 		fixedSlots: job.Program.Slots, fixedKeyWords: uint64(keyWords),
 	}}
@@ -47,7 +46,7 @@ func fixedOf(job *aggregateDescriptor, p *program.Program, columns []ColumnDescr
 }
 
 // fixedKey returns a key for what is fixed: different for different kernels.
-func fixedKey(kernel string, f *specialise.Fixed) string {
+func fixedKey(kernel string, f *Fixed) string {
 	key := append([]byte(kernel), 0)
 	for _, list := range [][]uint64{f.Numbers, f.Columns, f.Code} {
 		key = binary.AppendUvarint(key, uint64(len(list)))

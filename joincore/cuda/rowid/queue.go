@@ -11,7 +11,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/specialise"
 )
 
 // Kernels are those of general.fatbin and of aggregate.fatbin in one context.
@@ -21,7 +20,7 @@ type Kernels struct {
 	groups  *driver.Module // of aggregate.fatbin
 
 	text        func(major, minor int) (string, error) // of the kernels to be specialised
-	specialised *specialise.Cache[specialisedKernel]   // nil: none are
+	specialised *kernelCache[specialisedKernel]        // nil: none are
 	compiling   atomic.Int64                           // nanoseconds that the compiler took
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/specialise"
 	"gpujoin/joincore/device"
 )
 
@@ -44,7 +43,7 @@ func (k *Kernels) Specialise(s Specialise) {
 		s.After = specialiseAfter
 	}
 	k.text = s.Text
-	k.specialised = &specialise.Cache[specialisedKernel]{
+	k.specialised = &kernelCache[specialisedKernel]{
 		After: s.After, Wait: s.Wait, Most: mostSpecialised, Failed: s.Failed,
 		Free: func(s specialisedKernel) error { return s.module.Unload() },
 	}
@@ -84,7 +83,7 @@ func (k *Kernels) specialisedFor(l *groupLaunch, keyWords int) (kernel *driver.K
 }
 
 // compile makes a kernel for one program.
-func (k *Kernels) compile(name string, fixed *specialise.Fixed) (s specialisedKernel, err error) {
+func (k *Kernels) compile(name string, fixed *Fixed) (s specialisedKernel, err error) {
 	defer device.Recover(&err) // jobs go on without the kernel
 	start := time.Now()
 	defer func() { k.compiling.Add(int64(time.Since(start))) }()
@@ -93,7 +92,7 @@ func (k *Kernels) compile(name string, fixed *specialise.Fixed) (s specialisedKe
 	if err != nil {
 		return s, err
 	}
-	if text, err = specialise.Kernel(text, name, fixed); err != nil {
+	if text, err = SpecialiseText(text, name, fixed); err != nil {
 		return s, err
 	}
 	code, err := k.context.Compile(text)

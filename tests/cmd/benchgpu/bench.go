@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"gpujoin/joincore/cuda/calibrate"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/selector"
 	"gpujoin/tests/columndata"
 )
 
@@ -61,7 +60,7 @@ func (b *bench) describe() string {
 // measure sets the model's rates to those of this device.
 func (b *bench) measure(ctx context.Context) error {
 	start := time.Now()
-	rates, err := calibrate.Measure(ctx, b.device, b.stream, b.arena)
+	rates, err := selector.Measure(ctx, b.device, b.stream, b.arena)
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,9 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
-	"gpujoin/joincore/cuda/columnar/npj"
 	"gpujoin/joincore/cuda/columnar/phj"
-	"gpujoin/joincore/cuda/columnar/smj"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/selector"
 )
 
 // algorithm is a join by name; chosen: the selector chooses the algorithm.
@@ -40,15 +37,15 @@ func algorithms() []algorithm {
 		{"phj-bypass", with(phj.Options{Materialise: "bypass"}), false},
 		{"phj-bloom", with(phj.Options{Bloom: "on"}), false},
 		{"phj-whole", with(phj.Options{Bloom: "off"}), false},
-		{"smj-om", smj.OM, false},
-		{"smj-um", smj.UM, false},
-		{"smj-columns", smj.Columns, false},
-		{"npj", npj.Run, false},
+		{"smj-om", columnar.SMJOM, false},
+		{"smj-um", columnar.SMJUM, false},
+		{"smj-columns", columnar.SMJColumns, false},
+		{"npj", columnar.NPJ, false},
 	}
 }
 
 func closeAlgorithms(d *driver.Context) {
-	for _, err := range []error{phj.Close(d), launch.Close(d)} {
+	for _, err := range []error{phj.Close(d), columnar.Close(d)} {
 		if err != nil {
 			fmt.Println(err)
 		}

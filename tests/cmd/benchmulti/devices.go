@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"math"
 
-	"gpujoin/joincore/cuda/calibrate"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/mgj"
-	"gpujoin/joincore/cuda/selector"
-	"gpujoin/joincore/cuda/topology"
 	"gpujoin/joincore/mesh"
 	"gpujoin/tests/columndata"
 )
@@ -84,7 +82,7 @@ func (b *bench) openDevices() (_ *devices, err error) {
 // measureRates has joins chosen by what is measured on the first device, as a worker has.
 func (d *devices) measureRates(ctx context.Context) error {
 	m := d.members[0]
-	rates, err := calibrate.Measure(ctx, m.Device, m.Stream, m.Arena)
+	rates, err := selector.Measure(ctx, m.Device, m.Stream, m.Arena)
 	if err != nil {
 		return err
 	}
@@ -102,7 +100,7 @@ func (b *bench) links() (*mesh.Mesh, error) {
 		named[ordinal] = true
 	}
 	if len(named) == len(b.devices) && len(named) > 1 {
-		facts, err := topology.Discover(context.Background(), b.devices)
+		facts, err := links.Discover(context.Background(), b.devices)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +229,7 @@ func (d *devices) close() error {
 		errs = append(errs, data.Close())
 	}
 	for _, m := range d.members {
-		errs = append(errs, phj.Close(m.Device), launch.Close(m.Device))
+		errs = append(errs, phj.Close(m.Device), columnar.Close(m.Device))
 		if m.Arena != nil {
 			errs = append(errs, m.Arena.Close())
 		}

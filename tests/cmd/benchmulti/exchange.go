@@ -13,7 +13,7 @@ import (
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/fabric"
-	"gpujoin/joincore/cuda/topology"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
@@ -22,7 +22,7 @@ import (
 
 // measureMesh measures the links.
 func (b *bench) measureMesh(ctx context.Context) (err error) {
-	if b.Mesh, err = topology.Discover(ctx, b.devices); err != nil {
+	if b.Mesh, err = links.Discover(ctx, b.devices); err != nil {
 		return err
 	}
 	return b.Mesh.Print(os.Stdout)

@@ -15,7 +15,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda"
-	"gpujoin/joincore/cuda/topology"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
@@ -257,7 +257,7 @@ func (b *bench) measureHost(ctx context.Context) error {
 		facts := b.Mesh
 		if facts == nil {
 			var err error
-			if facts, err = topology.Discover(ctx, b.devices); err != nil {
+			if facts, err = links.Discover(ctx, b.devices); err != nil {
 				return err
 			}
 		}

@@ -14,8 +14,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/mgj"
-	"gpujoin/joincore/cuda/selector"
 	"gpujoin/tests/columndata"
 	"gpujoin/tests/measure"
 )

@@ -17,8 +17,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/mgj"
-	"gpujoin/joincore/cuda/topology"
 	"gpujoin/tests/columndata"
 	"gpujoin/tests/measure"
 )
@@ -39,7 +39,7 @@ func main() {
 // bench is a run of the program and its results.
 type bench struct {
 	Measured string           `json:"measured"`
-	Mesh     *topology.Facts  `json:"mesh,omitempty"`
+	Mesh     *links.Facts     `json:"mesh,omitempty"`
 	Exchange []exchangeResult `json:"exchange,omitempty"`
 	Emulated []emulatedResult `json:"emulated,omitempty"`
 	Joins    []joinResult     `json:"joins,omitempty"`

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/selector"
 	"gpujoin/tests/columndata"
 	"gpujoin/tests/measure"
 )

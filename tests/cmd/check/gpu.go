@@ -13,14 +13,14 @@ import (
 )
 
 var (
-	programs = flag.String("programs", "", "with -only gpu: what to run of phj, rowid, smj, npj, selector, calibrate, driver, transfer, cuda, outofcore, worker, e2e, large, with commas between; none: all")
+	programs = flag.String("programs", "", "with -only gpu: what to run of phj, columnar, rowid, selector, driver, links, cuda, outofcore, worker, e2e, large, with commas between; none: all")
 	within   = flag.Duration("within", 0, "with -only gpu: what is not done by then is stopped; 0: each step has its own limit alone")
 )
 
 // kernelPrograms launch every kernel. Their short tests run natively and under
 // compute-sanitizer, which slows kernels down a hundredfold; all their tests run at the
 // end.
-var kernelPrograms = []string{"phj", "rowid", "smj", "npj"}
+var kernelPrograms = []string{"phj", "columnar", "rowid"}
 
 // raced is the test that runs under racecheck. racecheck tracks every access to shared
 // memory, so a join takes seconds: the test is a small set that uses each family of
@@ -51,17 +51,16 @@ func gpuSteps() ([]step, error) {
 		g.only = strings.Split(*programs, ",")
 	}
 	for _, name := range g.only {
-		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "calibrate", "driver", "transfer", "cuda", "outofcore", "worker", "e2e", "large"}, name) {
+		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "driver", "links", "cuda", "outofcore", "worker", "e2e", "large"}, name) {
 			return nil, fmt.Errorf("there is no program %q", name)
 		}
 	}
 	return slices.Concat(
 		[]step{{"gpu", "device", findDevice}},
 		g.tests("driver", time.Minute),
-		g.tests("transfer", time.Minute),
+		g.tests("links", 2*time.Minute),
 		g.together("short", kernelPrograms, 90*time.Second, nil, "-test.short"),
-		g.tests("selector", time.Minute, "-test.short"),
-		g.tests("calibrate", time.Minute),
+		g.tests("selector", 2*time.Minute, "-test.short"),
 		g.tests("cuda", 3*time.Minute),
 		g.tests("outofcore", time.Minute),
 		g.tests("worker", 90*time.Second, "-test.run", "^TestDevice$"),
@@ -69,8 +68,8 @@ func gpuSteps() ([]step, error) {
 		g.together("memcheck", kernelPrograms, 2*time.Minute, memcheck(), "-test.short"),
 		g.together("memcheck", []string{"cuda"}, 90*time.Second, memcheck(), "-test.run", memchecked),
 		g.together("memcheck", []string{"outofcore"}, 90*time.Second, memcheck(), "-test.run", dividedMemchecked),
-		g.together("racecheck", kernelPrograms, 100*time.Second, sanitizer("racecheck"), "-test.run", raced),
-		g.together("all", []string{"phj", "smj", "npj"}, 2*time.Minute, nil),
+		g.together("racecheck", kernelPrograms, 150*time.Second, sanitizer("racecheck"), "-test.run", raced),
+		g.together("all", []string{"phj", "columnar"}, 2*time.Minute, nil),
 		g.tests("rowid", 3*time.Minute, "-test.skip", large),
 		g.largeTests(), // need most of the memory
 	), nil

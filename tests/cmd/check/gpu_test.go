@@ -74,9 +74,9 @@ echo '    set_test.go:43: ran "keys alone" in 1.2s'
 		{"echo '--- PASS: TestSet (16.60s)'\n", `1 of the set of 3, without "carried, 4 bytes", "a group"`},
 		{"trap '' INT\nsleep 60 & wait\nsleep 60\n", `1 of the set of 3, without "carried, 4 bytes", "a group" stopped after 5s`},
 	} {
-		root := fake(t, map[string]string{"smj": begins + c.ends})
+		root := fake(t, map[string]string{"columnar": begins + c.ends})
 		g := &gpu{ends: time.Now().Add(time.Minute)}
-		if o := g.tests("smj", limit, "-test.run", raced)[0].run(root); o.note != c.note {
+		if o := g.tests("columnar", limit, "-test.run", raced)[0].run(root); o.note != c.note {
 			t.Errorf("%q in place of %q", o.note, c.note)
 		}
 	}

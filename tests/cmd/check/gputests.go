@@ -31,7 +31,7 @@ func packageDir(root, name string) string {
 	switch name {
 	case "cuda":
 		return provider
-	case "phj", "smj", "npj":
+	case "phj", "selector":
 		return filepath.Join(provider, "columnar", name)
 	case "worker":
 		return filepath.Join(root, "sidecar", "worker")

@@ -15,7 +15,7 @@ func multiSteps() []step {
 	steps := slices.Concat(
 		[]step{{"gpu", "device", findDevice}},
 		g.tests("driver", time.Minute, "-test.run", "Peer|Devices?$"),
-		g.tests("topology", 2*time.Minute),
+		g.tests("links", 2*time.Minute),
 		g.tests("fabric", 5*time.Minute),
 		g.tests("mgj", 7*time.Minute),
 	)

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -48,7 +47,7 @@ func newBed(t *testing.T) *bed {
 	b.host, err = d.Pinned(64 << 20)
 	must(err)
 	t.Cleanup(func() {
-		must(errors.Join(Close(d), launch.Close(d)))
+		must(errors.Join(Close(d), columnar.Close(d)))
 		must(b.host.Free())
 		must(b.arena.Close())
 		must(b.stream.Close())

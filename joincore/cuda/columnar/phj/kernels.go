@@ -37,7 +37,7 @@ func load(d *driver.Context) (*state, error) {
 }
 
 // Close unloads the kernels of joins on a device, of which none is running. What
-// package launch has kept is freed apart.
+// package columnar has kept is freed apart.
 func Close(d *driver.Context) error {
 	s, ok := states.Forget(d)
 	if !ok {

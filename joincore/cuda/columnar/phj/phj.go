@@ -9,7 +9,6 @@ import (
 
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -68,7 +67,7 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 	default:
 		return nil, nil, fmt.Errorf("phj: a filter cannot be %q", o.Bloom)
 	}
-	return launch.RunEarly(ctx, d, s, a, j, "phj", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+	return columnar.RunEarly(ctx, d, s, a, j, "phj", func(ctx context.Context, b *columnar.Job) (*columnar.Output, error) {
 		st, err := states.Get(d)
 		if err != nil {
 			return nil, err

@@ -8,13 +8,12 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
 
 // run is one join on its way.
 type run struct {
-	*launch.Job
+	*columnar.Job
 	state   *state
 	options Options
 
@@ -48,7 +47,7 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 	r.keyWords = r.Join.Build.Key.Bytes / 4
 	if !r.Join.RowIDs {
 		for i, s := range r.Sides {
-			r.widths[i] = launch.Widths(s.Payload)
+			r.widths[i] = columnar.Widths(s.Payload)
 		}
 	}
 	r.modes = r.options.modes()
@@ -156,9 +155,9 @@ func (r *run) phase(name string) { r.Phase(name, 0) }
 
 // copyIn brings the descriptor and the fields to the device.
 func (r *run) copyIn() {
-	launch.PutAt(r.Job, r.tables.join, &r.d, r.fields)
+	columnar.PutAt(r.Job, r.tables.join, &r.d, r.fields)
 	if len(r.packed) > 0 {
-		launch.PutAt(r.Job, r.tables.packed, &r.packed[0], r.packed[1:])
+		columnar.PutAt(r.Job, r.tables.packed, &r.packed[0], r.packed[1:])
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 )
@@ -117,7 +116,7 @@ type joint struct {
 // works for the join may be busy.
 func Together(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, x *Sender, c Cut,
 	f func(*Share) (*columnar.Output, error)) (*columnar.Output, *columnar.Report, error) {
-	return launch.Run(ctx, d, s, a, j, "phj", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+	return columnar.Run(ctx, d, s, a, j, "phj", func(ctx context.Context, b *columnar.Job) (*columnar.Output, error) {
 		st, err := states.Get(d)
 		if err != nil {
 			return nil, err
@@ -147,7 +146,7 @@ func (x *Share) plan() error {
 	r.keyWords = r.Join.Build.Key.Bytes / 4
 	if !r.Join.RowIDs {
 		for i, s := range r.Sides {
-			r.widths[i] = launch.Widths(s.Payload)
+			r.widths[i] = columnar.Widths(s.Payload)
 		}
 	}
 	r.modes = r.options.modes()

@@ -8,7 +8,6 @@ import (
 	"runtime"
 
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -23,12 +22,12 @@ func (x *Share) fieldsAt() uint64 { return x.sources + uint64(len(x.flows)*joinB
 func (x *Share) CountBuild() error {
 	r := x.run
 	fields, packed := x.describeSources()
-	launch.PutAt(r.Job, x.sources, &x.source[0], x.source[1:])
+	columnar.PutAt(r.Job, x.sources, &x.source[0], x.source[1:])
 	if len(fields) > 0 {
-		launch.PutAt(r.Job, x.fieldsAt(), &fields[0], fields[1:])
+		columnar.PutAt(r.Job, x.fieldsAt(), &fields[0], fields[1:])
 	}
 	if len(packed) > 0 {
-		launch.PutAt(r.Job, x.packedAt(), &packed[0], packed[1:])
+		columnar.PutAt(r.Job, x.packedAt(), &packed[0], packed[1:])
 	}
 	r.clear()
 	r.Do(func() error { return x.stream.Record(x.sender.start) })

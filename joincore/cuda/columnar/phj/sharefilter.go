@@ -10,7 +10,6 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -87,7 +86,7 @@ func (x *Share) FillFilter(all []*Share, self int) {
 		}
 		addresses = append(addresses, at)
 	}
-	launch.PutAt(r.Job, f.all, &addresses[0], addresses[1:])
+	columnar.PutAt(r.Job, f.all, &addresses[0], addresses[1:])
 	r.copyIn()
 	r.clear()
 	r.fillFilter(&f.filter)

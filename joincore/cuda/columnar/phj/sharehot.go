@@ -9,7 +9,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 )
@@ -54,7 +53,7 @@ func (x *Share) SampleKeys(n int) {
 	h.at, h.keys, h.counts = r.Take(hotBytes), r.Take(sampleKeyBytes), r.Take(4<<r.bits)
 	h.join = r.Take(joinBytes + maxFields*fieldBytes)
 	r.Do(func() error { return x.sender.stream.Wait(x.sender.start) })
-	launch.PutOn(r.Job, x.sender.stream, h.join, &r.d, []field(nil))
+	columnar.PutOn(r.Job, x.sender.stream, h.join, &r.d, []field(nil))
 	r.Report.Launches++
 	r.Do(func() error { return k.Launch(x.sender.stream, k.Grid(int64(n/k.Rows+1)), h.join, uint64(n), h.keys) })
 	host := x.sampleHost()[:n*4*r.keyWords]
@@ -102,7 +101,7 @@ func (x *Share) LookUp(keys []uint64) error {
 	d.Sample, d.Side[0].Count = h.at, h.counts
 	d.Side[0].Fields, d.Side[0].FieldCount = h.join+joinBytes, uint64(len(fields))
 	d.Side[1].Rows, d.Side[1].Key = uint64(len(keys)), h.keys // of which the histogram takes a sample: all
-	launch.PutAt(r.Job, h.join, &d, fields)
+	columnar.PutAt(r.Job, h.join, &d, fields)
 	r.Set(h.at, 0, sampleBytes)
 	histogram := r.kernels.histogram
 	r.LaunchShared(histogram, max(2, histogram.Grid(r.Join.Build.Rows/8192)), r.counterBytes()+histogram.Shared, h.join, countBuild)
@@ -197,7 +196,7 @@ func (x *Share) StartBypass(hot *Hot) {
 	for c := range r.widths[0] {
 		d.Side[0].Column[c] = x.hotColumn(1 + c)
 	}
-	launch.PutAt(r.Job, h.join, &d, []field(nil))
+	columnar.PutAt(r.Job, h.join, &d, []field(nil))
 	r.Launch(r.bypass.join, r.bypass.grid, h.join)
 	r.Peek(r.d.Counters, counters)
 	r.phase(columnar.PhaseBypass)
@@ -232,7 +231,7 @@ func (x *Share) CountCold(ctx context.Context) (rows int64, err error) {
 	x.source = nil
 	x.describeSources() // of columns: they have no fields
 	copy(x.source, build)
-	launch.PutAt(r.Job, x.sourceAt(x.builds), &x.source[x.builds], x.source[x.builds+1:])
+	columnar.PutAt(r.Job, x.sourceAt(x.builds), &x.source[x.builds], x.source[x.builds+1:])
 	r.Set(x.local[1], 0, 4<<r.bits)
 	x.countProbe(0)
 	return rows, nil

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 )
 
@@ -137,8 +136,8 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 		in.Packed, in.PackedCount = valuesAt, uint64(len(kept[i].values))
 		valuesAt += in.PackedCount * valueBytes
 	}
-	rest := slices.Concat(launch.Bytes(sends[1:]), launch.Bytes(joins), launch.Bytes(keeps), launch.Bytes(values), launch.Bytes(w.list))
-	launch.PutOn(x.run.Job, s, x.tables.side[side], &sends[0], rest)
+	rest := slices.Concat(columnar.Bytes(sends[1:]), columnar.Bytes(joins), columnar.Bytes(keeps), columnar.Bytes(values), columnar.Bytes(w.list))
+	columnar.PutOn(x.run.Job, s, x.tables.side[side], &sends[0], rest)
 }
 
 // sendAt returns the address of a flow's gj_send, joinAt and keepAt those of the descriptors

@@ -7,20 +7,19 @@ import (
 	"testing"
 
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/launch"
 	"gpujoin/joincore/cuda/driver"
 	suite "gpujoin/testsupport/columnartest"
 )
 
 // Descriptors of any number and size arrive, also after others have been read.
 func TestDescriptorsOfAnySize(t *testing.T) {
-	r := suite.New(t, 32<<20, launch.Close)
+	r := suite.New(t, 32<<20, columnar.Close)
 	key := columnar.Column{Bytes: 4}
 	empty := columnar.Join{Build: columnar.Side{Key: key}, Probe: columnar.Side{Key: key}}
 	for _, sizes := range [][]int{{8, 200 << 10, 100 << 10, 8}, {1 << 20, 8, 300 << 10}, {600 << 10, 600 << 10}} {
 		for _, read := range []bool{false, true} {
 			r.Arena.Rewind(0)
-			_, _, err := launch.Run(context.Background(), r.Context, r.Stream, r.Arena, &empty, "test", func(ctx context.Context, b *launch.Job) (*columnar.Output, error) {
+			_, _, err := columnar.Run(context.Background(), r.Context, r.Stream, r.Arena, &empty, "test", func(ctx context.Context, b *columnar.Job) (*columnar.Output, error) {
 				var at []uint64
 				for k, size := range sizes {
 					list := make([]uint64, size/8-1)
@@ -28,7 +27,7 @@ func TestDescriptorsOfAnySize(t *testing.T) {
 						list[i] = uint64(k<<32 + i)
 					}
 					at = append(at, b.Take(int64(size)))
-					launch.PutAt(b, at[k], &[1]uint64{uint64(size)}, list)
+					columnar.PutAt(b, at[k], &[1]uint64{uint64(size)}, list)
 					if read && k == 0 {
 						if got, err := b.Rows(ctx, at[0]); err != nil || got != int64(size) {
 							t.Errorf("%v: read %d, %v", sizes, got, err)

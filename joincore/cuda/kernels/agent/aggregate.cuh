@@ -56,7 +56,7 @@ struct StagedProgram {
 };
 
 #ifdef __CUDA_ARCH__
-// A program that package specialise makes code of.
+// A program that package rowid makes code of.
 struct FixedProgram : StagedProgram {
   static constexpr bool fixed = true;
   using StagedProgram::StagedProgram;

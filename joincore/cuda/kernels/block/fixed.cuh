@@ -1,6 +1,6 @@
-// What package specialise makes of a kernel that interprets programs: what its program
+// What package rowid makes of a kernel that interprets programs: what its program
 // and its launch say becomes part of the code. The kernel asks for it by comments in its
-// PTX, which package specialise understands.
+// PTX, which package rowid understands.
 #pragma once
 #include "layout/column.cuh"
 #include "layout/fixed.h"

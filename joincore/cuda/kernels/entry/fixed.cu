@@ -1,4 +1,4 @@
-// The kernels that group rows, for package specialise, which makes kernels for single
+// The kernels that group rows, for package rowid, which makes kernels for single
 // programs of their PTX.
 #include "agent/aggregate.cuh"
 #include "entry/define.cuh"

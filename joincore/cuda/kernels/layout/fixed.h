@@ -1,4 +1,4 @@
-// What is fixed of a launch when package specialise makes a kernel for it.
+// What is fixed of a launch when package rowid makes a kernel for it.
 #pragma once
 
 // Numbers of the launch: fields of gj_aggregate and, in it, of gj_program and gj_groups.

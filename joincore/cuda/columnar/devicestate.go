@@ -1,0 +1,116 @@
+//go:build cuda
+
+package columnar
+
+import (
+	"sync"
+
+	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
+)
+
+// deviceState is shared by the joins on one device: the module, and scratch for
+// reuse.
+type deviceState struct {
+	device *driver.Context
+
+	loading sync.Mutex
+	module  *driver.Module // nil until a join first uses it
+
+	mu   sync.Mutex
+	idle []*scratch
+}
+
+var deviceStates = PerContext[*deviceState]{Make: func(d *driver.Context) (*deviceState, error) {
+	return &deviceState{device: d}, nil
+}}
+
+// kernel returns a kernel of the module.
+func (d *deviceState) kernel(name string) (*driver.Kernel, error) {
+	d.loading.Lock()
+	defer d.loading.Unlock()
+	if d.module == nil {
+		m, err := d.device.Load(kernels.Sort)
+		if err != nil {
+			return nil, err
+		}
+		d.module = m
+	}
+	return d.module.Kernel(name)
+}
+
+// Close frees the memory kept for later joins on a device. No join may be running.
+func Close(d *driver.Context) error {
+	state, ok := deviceStates.Forget(d)
+	if !ok {
+		return nil
+	}
+	for _, s := range state.idle {
+		s.close()
+	}
+	if state.module == nil {
+		return nil
+	}
+	return state.module.Unload()
+}
+
+// scratch is the memory outside the arena that a join needs, used by one at a time.
+type scratch struct {
+	words   *driver.Host // page-locked: a few words from the device
+	staging stagingBuffer
+	marks   []*driver.Event
+	ready   *driver.Event // the words of Peek have been copied
+}
+
+const (
+	maxWords = 8
+	maxMarks = 28
+)
+
+func (d *deviceState) take() (*scratch, error) {
+	d.mu.Lock()
+	if n := len(d.idle); n > 0 {
+		s := d.idle[n-1]
+		d.idle = d.idle[:n-1]
+		d.mu.Unlock()
+		return s, nil
+	}
+	d.mu.Unlock()
+	words, err := d.device.Pinned(maxWords * 8)
+	if err != nil {
+		return nil, err
+	}
+	s := &scratch{words: words, staging: stagingBuffer{device: d.device}}
+	if s.ready, err = d.device.NewEvent(false); err != nil {
+		s.close()
+		return nil, err
+	}
+	for range maxMarks {
+		e, err := d.device.NewEvent(true)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.marks = append(s.marks, e)
+	}
+	return s, nil
+}
+
+// give returns a scratch for reuse; the device must no longer use it.
+func (d *deviceState) give(s *scratch) {
+	s.staging.empty()
+	d.mu.Lock()
+	d.idle = append(d.idle, s)
+	d.mu.Unlock()
+}
+
+func (s *scratch) close() {
+	for _, e := range s.marks {
+		e.Close()
+	}
+	if s.ready != nil {
+		s.ready.Close()
+	}
+	s.words.Free()
+	s.staging.close()
+}

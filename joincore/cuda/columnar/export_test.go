@@ -1,0 +1,9 @@
+package columnar
+
+// Descriptors whose layout package columnar_test compares with that of the kernels.
+type (
+	TableDescriptor = tableDescriptor
+	SortDescriptor  = sortDescriptor
+	MergeDescriptor = mergeDescriptor
+	EqualRun        = equalRun
+)

@@ -1,0 +1,66 @@
+package links
+
+// Platform describes how a device can access host memory.
+type Platform struct {
+	HostRegister      bool  `json:"host_register"`      // memory can be page-locked after it was mapped
+	PageableAccess    bool  `json:"pageable_access"`    // kernels may access any memory, by whatever means
+	HostPageTables    bool  `json:"host_page_tables"`   // they do so in hardware, without migrating pages
+	ConcurrentManaged bool  `json:"concurrent_managed"` // managed pages migrate individually, on access
+	Free              int64 `json:"free"`               // free device memory in bytes
+}
+
+// Choose returns the method by which the provider moves host memory, registered or not.
+//
+// For registered memory it is copy engines: they reach the link's rate, kernels a
+// little less, and they leave all multiprocessors to joins. Kernels pull unregistered
+// memory only if the hardware walks the host's page tables, because then no copy is
+// needed. Otherwise threads stage it, which reaches the link's rate but takes cores.
+func (p Platform) Choose(registered bool) Method {
+	switch {
+	case registered:
+		return Pinned
+	case p.HostPageTables:
+		return Coherence
+	}
+	return Staged
+}
+
+// unifiedMost bounds migrating memory: a device can hang if it exceeds the free device
+// memory.
+const unifiedMost = 1 << 30
+
+// Absent returns why the platform lacks a method for the given bytes, or "" if it has
+// it. Methods that migrate pages are absent unless `unified`.
+func (p Platform) Absent(m Method, bytes int64, unified bool) string {
+	switch m {
+	case Dynamic, Pinned, ZeroCopy:
+		if !p.HostRegister {
+			return "the device cannot register host memory"
+		}
+	case Coherence:
+		switch {
+		case !p.PageableAccess:
+			return "the device has no access to pageable memory"
+		case !p.HostPageTables:
+			return p.moving("the device reaches pageable memory only by migrating its pages", bytes, unified)
+		}
+	case Prefetch, Migration:
+		if !p.ConcurrentManaged {
+			return "the platform does not migrate managed pages on demand"
+		}
+		return p.moving("moves pages", bytes, unified)
+	}
+	return ""
+}
+
+func (p Platform) moving(what string, bytes int64, unified bool) string {
+	switch {
+	case !unified:
+		return what + ": only with -unified"
+	case bytes > unifiedMost:
+		return what + ": at most 1 GiB"
+	case bytes > p.Free/8:
+		return what + ": at most an eighth of the free device memory"
+	}
+	return ""
+}

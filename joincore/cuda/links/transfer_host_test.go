@@ -1,0 +1,77 @@
+package links
+
+import (
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestSumNoticesWhatDiffers(t *testing.T) {
+	b := make([]byte, 3<<16+8)
+	fillHost(b, 1, 4)
+	want := sumHost(b, 4)
+	if sumHost(b, 1) != want || sumHost(b, 7) != want {
+		t.Error("the number of threads counts")
+	}
+	for name, change := range map[string]func(b []byte){
+		"one bit":             func(b []byte) { b[70001] ^= 1 },
+		"words change places": func(b []byte) { x := slices.Clone(b[:8]); copy(b[:8], b[8:16]); copy(b[8:16], x) },
+		"the last word":       func(b []byte) { b[len(b)-1]++ },
+		"a page came twice":   func(b []byte) { copy(b[4096:8192], b[:4096]) },
+		"other random words":  func(b []byte) { fillHost(b, 2, 3) },
+		"nothing has arrived": func(b []byte) { poison(b, 3) },
+		"the end has not":     func(b []byte) { poison(b[1<<16:], 3) },
+	} {
+		other := slices.Clone(b)
+		change(other)
+		if sumHost(other, 4) == want {
+			t.Errorf("%s: the same sum", name)
+		}
+	}
+}
+
+func TestSharedCoversEverythingOnce(t *testing.T) {
+	for _, n := range []int{0, 1, 4095, 1 << 16, 1<<16 + 1, 1 << 20} {
+		for _, threads := range []int{1, 3, 64} {
+			b := make([]byte, n)
+			inThreads(n, threads, func(low, high int) {
+				for i := low; i < high; i++ {
+					b[i]++
+				}
+			})
+			if i := slices.IndexFunc(b, func(v byte) bool { return v != 1 }); i >= 0 {
+				t.Errorf("%d bytes, %d threads: byte %d was visited %d times", n, threads, i, b[i])
+			}
+		}
+	}
+}
+
+func TestMapHost(t *testing.T) {
+	b, err := mapHost(1 << 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[0], b[len(b)-1] = 1, 2
+	if err := unix.Munmap(b); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestParts(t *testing.T) {
+	for _, n := range []int{0, 1, 7, 8, 9, 24, 25} {
+		b, at := make([]byte, n), 0
+		for k, part := range partsOf(b, 8) {
+			if k != at/8 || len(part) != min(8, n-at) {
+				t.Errorf("%d bytes: part %d of %d bytes after %d", n, k, len(part), at)
+			}
+			at += len(part)
+		}
+		if at != n {
+			t.Errorf("%d bytes: %d in parts", n, at)
+		}
+	}
+	for range partsOf(make([]byte, 100), 8) {
+		break // stops, and panics if it went on
+	}
+}

@@ -1,0 +1,167 @@
+package rowid
+
+import (
+	"math/bits"
+	"strings"
+)
+
+// evaluatePTX computes an instruction without memory from its operands. Values are kept as
+// unsigned numbers of the width of the result; ok is false for an instruction that it
+// does not know.
+func evaluatePTX(op string, v []uint64) (result uint64, ok bool) {
+	parts := strings.Split(op, ".")
+	kind := parts[len(parts)-1]
+	width, signed, known := ptxType(kind)
+	if !known {
+		return 0, false
+	}
+	if want, ok := map[string]int{"mov": 1, "not": 1, "neg": 1, "popc": 1, "cvt": 1, "selp": 3}[parts[0]]; ok && len(v) != want || !ok && len(v) != 2 {
+		return 0, false
+	}
+	switch parts[0] {
+	case "mov":
+		return cutTo(v[0], width), true
+	case "setp":
+		if len(parts) != 3 {
+			return 0, false
+		}
+		return compareAs(parts[1], signExtend(v[0], width, signed), signExtend(v[1], width, signed), signed)
+	case "selp":
+		if v[2]&1 != 0 {
+			return cutTo(v[0], width), true
+		}
+		return cutTo(v[1], width), true
+	case "cvt":
+		if len(parts) != 3 {
+			return 0, false
+		}
+		to, _, known := ptxType(parts[1])
+		return cutTo(signExtend(v[0], width, signed), to), known
+	case "mul":
+		if len(parts) != 3 {
+			return 0, false
+		}
+		a, b := signExtend(v[0], width, signed), signExtend(v[1], width, signed)
+		switch {
+		case parts[1] == "lo":
+			return cutTo(a*b, width), true
+		case parts[1] == "wide" && width <= 32:
+			return cutTo(a*b, 2*width), true
+		}
+		return 0, false
+	}
+	if len(parts) != 2 {
+		return 0, false
+	}
+	a := signExtend(v[0], width, signed)
+	b := uint64(0)
+	if len(v) > 1 {
+		b = signExtend(v[1], width, signed)
+	}
+	switch parts[0] {
+	case "add":
+		a += b
+	case "sub":
+		a -= b
+	case "and":
+		a &= b
+	case "or":
+		a |= b
+	case "xor":
+		a ^= b
+	case "not":
+		a = ^a
+	case "neg":
+		a = -a
+	case "shl":
+		a <<= min(b&0xffffffff, 64)
+	case "shr":
+		if n := min(v[1]&0xffffffff, 64); signed {
+			a = uint64(int64(a) >> n)
+		} else {
+			a >>= n
+		}
+	case "popc":
+		return uint64(bits.OnesCount64(cutTo(v[0], width))), true
+	case "min", "max":
+		less := a < b
+		if signed {
+			less = int64(a) < int64(b)
+		}
+		if less != (parts[0] == "min") {
+			a = b
+		}
+	default:
+		return 0, false
+	}
+	return cutTo(a, width), true
+}
+
+// ptxType returns the bits of a type and whether numbers of it have a sign.
+func ptxType(kind string) (width int, signed, known bool) {
+	switch kind {
+	case "pred":
+		return 1, false, true
+	case "b8", "u8":
+		return 8, false, true
+	case "s8":
+		return 8, true, true
+	case "b16", "u16":
+		return 16, false, true
+	case "s16":
+		return 16, true, true
+	case "b32", "u32":
+		return 32, false, true
+	case "s32":
+		return 32, true, true
+	case "b64", "u64":
+		return 64, false, true
+	case "s64":
+		return 64, true, true
+	}
+	return 0, false, false
+}
+
+// cutTo keeps the low bits.
+func cutTo(v uint64, width int) uint64 {
+	if width == 64 {
+		return v
+	}
+	return v & (1<<width - 1)
+}
+
+// signExtend makes a number of some bits one of 64.
+func signExtend(v uint64, width int, signed bool) uint64 {
+	if signed {
+		return uint64(int64(v<<(64-width)) >> (64 - width))
+	}
+	return cutTo(v, width)
+}
+
+func compareAs(how string, a, b uint64, signed bool) (uint64, bool) {
+	less := a < b
+	if signed {
+		less = int64(a) < int64(b)
+	}
+	var is bool
+	switch how {
+	case "eq":
+		is = a == b
+	case "ne":
+		is = a != b
+	case "lt", "lo":
+		is = less
+	case "le", "ls":
+		is = less || a == b
+	case "gt", "hi":
+		is = !less && a != b
+	case "ge", "hs":
+		is = !less
+	default:
+		return 0, false
+	}
+	if is {
+		return 1, true
+	}
+	return 0, true
+}
