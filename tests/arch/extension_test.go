@@ -68,23 +68,34 @@ func extensionCalls(t *testing.T, root string) map[string]map[string]string {
 	return all
 }
 
-// extensionLayers reads the table of the extension's folders from ARCHITECTURE.md: the
-// layers in their order, and what each may call.
+// extensionLayers returns the rows of the extension in the layer table: the layers in
+// their order, and what each may call.
 func extensionLayers(t *testing.T, root string) (order []string, may map[string][]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, ok := strings.Cut(string(text), "## Folders of the extension")
-	if !ok {
-		t.Fatal("ARCHITECTURE.md has no section on the extension's folders")
+	list, err := Layers(string(text))
+	if err != nil {
+		t.Fatal(err)
 	}
-	section, _, _ = strings.Cut(section, "\n## ")
+	name := func(row string) (string, bool) {
+		row, ok := strings.CutPrefix(row, "fdw/")
+		return strings.TrimSuffix(row, ".c"), ok
+	}
 	may = map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `fdw/(\\w+)(?:/|\\.c)` \\|[^|]*\\|([^|]*)\\|$").FindAllStringSubmatch(section, -1) {
-		order = append(order, m[1])
-		may[m[1]] = list(m[2])
+	for _, row := range list {
+		layer, ok := name(row.Name)
+		if !ok {
+			continue
+		}
+		order = append(order, layer)
+		for _, below := range row.May {
+			if below, ok := name(below); ok {
+				may[layer] = append(may[layer], below)
+			}
+		}
 	}
 	return order, may
 }

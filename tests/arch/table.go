@@ -14,7 +14,7 @@ type Layer struct {
 	MustNot []string // cgo, unsafe, net
 }
 
-// Layers reads the table with the header "package | for | may import | must not"
+// Layers reads the table with the header "package or folder | for | may use | must not"
 // from ARCHITECTURE.md's text.
 func Layers(text string) ([]Layer, error) {
 	var layers []Layer
@@ -30,7 +30,7 @@ func Layers(text string) ([]Layer, error) {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		switch {
-		case len(cells) == 4 && cells[0] == "package" && cells[2] == "may import" && cells[3] == "must not":
+		case len(cells) == 4 && cells[0] == "package or folder" && cells[2] == "may use" && cells[3] == "must not":
 			inside = true
 		case !inside || strings.HasPrefix(cells[0], "--"):
 		case len(cells) != 4:

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-func TestRooms(t *testing.T) {
+func TestTable(t *testing.T) {
 	got, err := Layers("# x\n| a | b |\n|---|---|\n| c | d |\n\n" +
-		"| package | for | may import | must not |\n|---|---|---|---|\n" +
+		"| package or folder | for | may use | must not |\n|---|---|---|---|\n" +
 		"| `top` | all | `low`, `low/er` | cgo |\n| `low` | some | - | cgo, net |\n\ntext\n")
 	want := []Layer{
 		{Name: "top", May: []string{"low", "low/er"}, MustNot: []string{"cgo"}},
@@ -16,7 +16,7 @@ func TestRooms(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Layers = %+v, %v; want %+v", got, err, want)
 	}
-	for _, bad := range []string{"", "| package | for | may import | must not |\n|---|---|---|---|\n| `a` | b |\n"} {
+	for _, bad := range []string{"", "| package or folder | for | may use | must not |\n|---|---|---|---|\n| `a` | b |\n"} {
 		if layers, err := Layers(bad); err == nil {
 			t.Errorf("Layers(%q) = %v without an error", bad, layers)
 		}
