@@ -149,7 +149,7 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 	e.job.mu.Lock()
 	e.open(room)
 	e.job.mu.Unlock()
-	return e.job.srv.backends.Run(e.ctx, &executor.Job{
+	return e.job.srv.executors.Run(e.ctx, &executor.Job{
 		Plan: e.job.plan, Text: e.job.text, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
 	}, stats)
 }

@@ -144,7 +144,7 @@ func (h *heldSink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap [
 	return h.Sink.Emit(ctx, b, rows, heap)
 }
 
-// TestDevicesInStatus: the daemon's status lists the devices of all backends.
+// TestDevicesInStatus: the daemon's status lists the devices of all executors.
 func TestDevicesInStatus(t *testing.T) {
 	r := start(t, nil, nil, func(*memory.Store) executor.Executor { return &listing{} })
 	text, err := r.dial(0).Status()

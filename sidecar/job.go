@@ -108,7 +108,7 @@ func (j *job) need() (int64, error) {
 		full := math.Ceil(j.plan.Inputs[i].Rows * row / (size - 4096))
 		extents += full + math.Min(full, float64(j.open.Participants-1)) + 1
 	}
-	total := extents*size + float64(j.srv.backends.Estimate(j.plan))
+	total := extents*size + float64(j.srv.executors.Estimate(j.plan))
 	if total >= math.MaxInt64/2 {
 		return math.MaxInt64 / 2, nil // more than any budget
 	}

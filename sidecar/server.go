@@ -18,17 +18,17 @@ import (
 
 // Server is a running daemon.
 type Server struct {
-	options  Options
-	backends *executor.Set
-	log      *slog.Logger
-	trace    *Tracer
-	budget   *memory.Budget
-	store    *memory.Store
-	spool    *spool.Spool
-	socket   *socket
-	status   *statusFile
-	pulse    *pulse
-	started  time.Time
+	options   Options
+	executors *executor.Set
+	log       *slog.Logger
+	trace     *Tracer
+	budget    *memory.Budget
+	store     *memory.Store
+	spool     *spool.Spool
+	socket    *socket
+	status    *statusFile
+	pulse     *pulse
+	started   time.Time
 
 	ctx        context.Context // cancelled when the server ends
 	cancel     context.CancelFunc
@@ -92,10 +92,10 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	for _, start := range preferred {
 		before = append(before, start(store))
 	}
-	srv.backends = executor.NewSet(last, options.Policy, options.Log, before...)
+	srv.executors = executor.NewSet(last, options.Policy, options.Log, before...)
 	srv.pulse, err = startPulse(srv.status, srv.load, func(err error) { srv.log.Error("could not publish the load", "error", err) })
 	if err != nil {
-		srv.backends.Close()
+		srv.executors.Close()
 		_ = srv.status.remove() // the first error is returned
 		srv.socket.stop()
 		return nil, err
@@ -156,7 +156,7 @@ func (srv *Server) watch() {
 // needs.
 func (srv *Server) load() shm.Load {
 	l := srv.meter.measure()
-	joins, threads := srv.backends.Load()
+	joins, threads := srv.executors.Load()
 	l.Running, l.Threads = uint32(joins), uint32(threads)
 	l.Queued = uint32(srv.budget.Usage().Queued)
 	_ = srv.isStopping() // takes the last of the locks that answering a peer needs
@@ -290,7 +290,7 @@ func (srv *Server) tearDown(ctx context.Context) error {
 		defer close(ended)
 		srv.serving.Wait()
 		srv.background.Wait()
-		srv.backends.Close()
+		srv.executors.Close()
 		srv.store.Close()
 	}()
 	late := time.NewTimer(tearDownTimeout)

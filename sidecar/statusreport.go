@@ -68,7 +68,7 @@ func statusFrame(srv *Server) []byte {
 	b, s, disk := srv.budget.Usage(), srv.store.Usage(), srv.spool.Usage()
 	out := statusJSON{
 		Version: Version, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
-		Providers: srv.backends.Names(), Devices: srv.backends.Devices(), Links: srv.backends.Links(),
+		Providers: srv.executors.Names(), Devices: srv.executors.Devices(), Links: srv.executors.Links(),
 		Rates: srv.options.Rates.current.Load().source, Budget: b.Total, Reserved: b.Reserved,
 		Used: s.Physical - s.KeptBlocks - int64(s.Warm)*s.ExtentSize, Queued: b.Queued,
 		Spooled: disk.Bytes, Spool: spoolJSON{disk.Files, srv.options.SpoolLimit, disk.Written},

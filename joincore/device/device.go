@@ -25,8 +25,8 @@
 //
 // Optional abilities are small interfaces that their users declare: to predict the
 // time to return a result and to tell what it has copied from others (package run), to
-// read inputs together with others (package multi), to register host memory, to name missing
-// optional features, and to tell whether the device is lost (the worker process).
+// read inputs together with others (package multi), to register host memory, and to name
+// missing optional features. Lost tells whether a device is lost.
 //
 // Terms. A Space is a set of rows on the device: a base input or a result. A row of a
 // space has a position. Rows is a chunk of result rows: for each space that
@@ -38,10 +38,6 @@
 // execution of a plan. Close, called after all streams are closed, frees everything
 // that is left. A Stream belongs to one goroutine; its results are valid until the
 // same producer is used again.
-// Life cycle. A Provider lives as long as the process. A Device belongs to
-// one execution of a plan; Close frees whatever is left, after every stream
-// has been closed. A Stream belongs to one goroutine; what it returns is valid
-// until the same producer is used again.
 package device
 
 import (

@@ -2,11 +2,10 @@ package multi
 
 import (
 	"context"
-	"errors"
 	"strings"
-	"sync/atomic"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 )
 
@@ -25,7 +24,7 @@ func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []
 		if together != nil {
 			x.divided = -1
 		}
-		watched := &watchedSink{Sink: sink}
+		watched := &joincore.WatchedSink{Sink: sink}
 		if err = x.execute(watched, stats); err == nil || !p.again(ctx, watched, err) {
 			return err
 		}
@@ -40,55 +39,13 @@ func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []
 	return err
 }
 
-// losable is a member that can tell whether its device still works.
-type losable interface {
-	// Lost returns the error by which the device was lost, or nil.
-	Lost() error
-}
-
-// sticky is an error after which a device no longer works.
-type sticky interface {
-	error
-	Sticky() bool
-}
-
 // again reports whether one device may execute a plan on which several have failed: no row
 // has been returned, and neither the caller nor the rows are the cause.
-func (p *Provider) again(ctx context.Context, sink *watchedSink, err error) bool {
-	var s sticky
-	if errors.As(err, &s) && s.Sticky() {
-		return false
-	}
+func (p *Provider) again(ctx context.Context, sink *joincore.WatchedSink, err error) bool {
 	for _, m := range p.members {
-		if l, ok := m.(losable); ok && l.Lost() != nil {
+		if device.Lost(m, err) != nil {
 			return false
 		}
 	}
-	return ctx.Err() == nil && !sink.returned.Load() && !sink.failed.Load() &&
-		!joincore.Final(err)
-}
-
-// watchedSink knows whether rows have been returned and whether the sink has failed.
-type watchedSink struct {
-	joincore.Sink
-	returned, failed atomic.Bool
-}
-
-// NewBatch implements joincore.Sink.
-func (w *watchedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
-	b, err := w.Sink.NewBatch(ctx, heap)
-	if err != nil && ctx.Err() == nil {
-		w.failed.Store(true)
-	}
-	return b, err
-}
-
-// Emit implements joincore.Sink.
-func (w *watchedSink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
-	w.returned.Store(true)
-	err := w.Sink.Emit(ctx, b, rows, heap)
-	if err != nil {
-		w.failed.Store(true)
-	}
-	return err
+	return ctx.Err() == nil && !sink.Returned() && !sink.Failed(err) && !joincore.Final(err)
 }

@@ -92,7 +92,7 @@ func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	}, err
 }
 
-// preferred returns the backends that are tried before this process runs a job,
+// preferred returns the executors that are tried before this process runs a job,
 // and the policy that selects jobs for them.
 func preferred(cfg *config.Config, environ []string, cores *sidecar.Rates, log *slog.Logger) (executor.Policy, []func(*memory.Store) executor.Executor, error) {
 	policy := executor.Policy{MinRows: cfg.CUDAMinRows, Worth: worth(cfg, cores)}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
-	"sync"
 
 	"gpujoin/joincore"
 )
@@ -62,44 +60,44 @@ func (s *Set) Load() (joins, threads int) { return s.last.Load() }
 // Run executes a job on the first executor that is ready for it and succeeds.
 // It returns the error of the last executor that it tried.
 func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
-	sink := &watchedSink{Sink: job.Sink}
+	sink := &joincore.WatchedSink{Sink: job.Sink}
 	watched := *job
 	watched.Sink = sink
 	var reasons []string
-	if s.policy.leaves(job) {
-		for _, b := range s.preferred {
-			err := b.Ready()
+	if s.policy.prefers(job) {
+		for _, e := range s.preferred {
+			err := e.Ready()
 			if err == nil {
-				err = b.Check(job.Plan)
+				err = e.Check(job.Plan)
 			}
 			if (errors.Is(err, ErrAbsent) || errors.Is(err, joincore.ErrUnsupported)) && !s.policy.Insist {
 				continue
 			}
 			if err == nil {
-				job.Begin(b.Name(), strings.Join(reasons, "; "))
-				err = b.Run(ctx, &watched, stats)
+				job.Begin(e.Name(), strings.Join(reasons, "; "))
+				err = e.Run(ctx, &watched, stats)
 				if err == nil || !s.again(ctx, job, sink, err) {
 					return err
 				}
-				s.log.Warn("join failed; another executor runs it", "provider", b.Name(), "error", err)
+				s.log.Warn("join failed; another executor runs it", "provider", e.Name(), "error", err)
 				*stats = joincore.Stats{}
 			}
-			reasons = append(reasons, firstLine(fmt.Sprintf("%s: %v", b.Name(), err)))
+			reasons = append(reasons, firstLine(fmt.Sprintf("%s: %v", e.Name(), err)))
 		}
 	}
 	job.Begin(s.last.Name(), strings.Join(reasons, "; "))
 	return s.last.Run(ctx, job, stats)
 }
 
-// leaves reports whether the preferred executors should run a job.
-func (p *Policy) leaves(job *Job) bool {
+// prefers reports whether the preferred executors should run a job.
+func (p *Policy) prefers(job *Job) bool {
 	return inputRows(job) >= p.MinRows && (p.Worth == nil || p.Worth(job))
 }
 
 // again reports whether another executor may retry a failed job: the executor
 // caused the failure and no participant has received rows.
-func (s *Set) again(ctx context.Context, job *Job, sink *watchedSink, err error) bool {
-	return ctx.Err() == nil && !sink.failed(err) && !joincore.Final(err) && job.Again != nil && job.Again()
+func (s *Set) again(ctx context.Context, job *Job, sink *joincore.WatchedSink, err error) bool {
+	return ctx.Err() == nil && !sink.Failed(err) && !joincore.Final(err) && job.Again != nil && job.Again()
 }
 
 func inputRows(job *Job) int64 {
@@ -118,9 +116,9 @@ func firstLine(s string) string {
 // Names returns the providers that this machine has, in order of preference.
 func (s *Set) Names() []string {
 	var out []string
-	for _, b := range s.preferred {
-		if !errors.Is(b.Ready(), ErrAbsent) {
-			out = append(out, b.Name())
+	for _, e := range s.preferred {
+		if !errors.Is(e.Ready(), ErrAbsent) {
+			out = append(out, e.Name())
 		}
 	}
 	return append(out, s.last.Name())
@@ -129,8 +127,8 @@ func (s *Set) Names() []string {
 // Devices describes the devices of all executors.
 func (s *Set) Devices() []Device {
 	var out []Device
-	for _, b := range s.preferred {
-		out = append(out, b.Devices()...)
+	for _, e := range s.preferred {
+		out = append(out, e.Devices()...)
 	}
 	return append(out, s.last.Devices()...)
 }
@@ -138,53 +136,16 @@ func (s *Set) Devices() []Device {
 // Links describes the links of all executors.
 func (s *Set) Links() []Link {
 	out := []Link{}
-	for _, b := range s.preferred {
-		out = append(out, b.Links()...)
+	for _, e := range s.preferred {
+		out = append(out, e.Links()...)
 	}
 	return append(out, s.last.Links()...)
 }
 
 // Close closes all executors. No job may be running.
 func (s *Set) Close() {
-	for _, b := range s.preferred {
-		b.Close()
+	for _, e := range s.preferred {
+		e.Close()
 	}
 	s.last.Close()
-}
-
-// watchedSink records errors of the sink itself.
-type watchedSink struct {
-	joincore.Sink
-	mu      sync.Mutex
-	refused []error // of NewBatch; an executor may ask for more than it needs
-	err     error   // of Emit
-}
-
-// failed reports whether err, with which an executor has failed, is due to the sink.
-func (w *watchedSink) failed(err error) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err != nil || slices.ContainsFunc(w.refused, func(r error) bool { return errors.Is(err, r) })
-}
-
-// NewBatch implements joincore.Sink.
-func (w *watchedSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
-	b, err := w.Sink.NewBatch(ctx, heap)
-	if err != nil && ctx.Err() == nil { // a cancelled wait is not the sink's failure
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.refused = append(w.refused, err)
-	}
-	return b, err
-}
-
-// Emit implements joincore.Sink.
-func (w *watchedSink) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
-	err := w.Sink.Emit(ctx, b, rows, heap)
-	if err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.err = err
-	}
-	return err
 }

@@ -98,12 +98,12 @@ func (r *execution) inputs(plan *joincore.Plan, list []*control.Relation) (out [
 func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()
-	l := shortest(r.srv.queues)
-	if err := l.enter(r.ctx); err != nil {
+	q := shortest(r.srv.queues)
+	if err := q.enter(r.ctx); err != nil {
 		return err
 	}
-	defer l.leave()
-	team, leave := r.srv.team(l, plan, inputs)
+	defer q.leave()
+	team, leave := r.srv.team(q, plan, inputs)
 	defer leave()
 	mem := newMemory(r.book)
 	defer func() {
@@ -111,7 +111,7 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()
-	err = exec.Run(r.ctx, textcodes.New(together(team)), plan, inputs, mem, r.sink, l.Options, stats)
+	err = exec.Run(r.ctx, textcodes.New(together(team)), plan, inputs, mem, r.sink, q.Options, stats)
 	for _, p := range team {
 		err = deviceLost(p, err)
 	}

@@ -10,9 +10,9 @@ import (
 	"gpujoin/sidecar/worker/control"
 )
 
-// lanePatience is how long a job waits for a device. The jobs that hold the
+// queueTimeout is how long a job waits for a device. The jobs that hold the
 // device may belong to idle cursors, while the daemon's cores are free.
-const lanePatience = 2 * time.Second
+const queueTimeout = 2 * time.Second
 
 var errBusy = errors.New("all devices are busy with other joins")
 
@@ -31,31 +31,31 @@ func newDeviceQueue(d Device) *deviceQueue {
 }
 
 // load returns the number of jobs that run or wait on the device.
-func (l *deviceQueue) load() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.jobs + l.queued
+func (q *deviceQueue) load() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.jobs + q.queued
 }
 
-func (l *deviceQueue) count(jobs, queued int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.jobs += jobs
-	l.queued += queued
+func (q *deviceQueue) count(jobs, queued int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.jobs += jobs
+	q.queued += queued
 }
 
 // enter waits for the device in the order of the calls. It returns errBusy
-// after lanePatience.
-func (l *deviceQueue) enter(ctx context.Context) error {
-	l.count(0, 1)
-	defer l.count(0, -1)
-	enough := time.NewTimer(lanePatience)
-	defer enough.Stop()
+// after queueTimeout.
+func (q *deviceQueue) enter(ctx context.Context) error {
+	q.count(0, 1)
+	defer q.count(0, -1)
+	timeout := time.NewTimer(queueTimeout)
+	defer timeout.Stop()
 	select {
-	case l.slots <- struct{}{}:
-		l.count(1, 0)
+	case q.slots <- struct{}{}:
+		q.count(1, 0)
 		return nil
-	case <-enough.C:
+	case <-timeout.C:
 		return errBusy
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -63,35 +63,35 @@ func (l *deviceQueue) enter(ctx context.Context) error {
 }
 
 // enterIdle takes a device on which no job runs or waits, if it is one.
-func (l *deviceQueue) enterIdle() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.jobs+l.queued > 0 {
+func (q *deviceQueue) enterIdle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.jobs+q.queued > 0 {
 		return false
 	}
 	select {
-	case l.slots <- struct{}{}:
-		l.jobs++
+	case q.slots <- struct{}{}:
+		q.jobs++
 		return true
 	default:
 		return false
 	}
 }
 
-func (l *deviceQueue) leave() {
-	l.count(-1, 0)
-	<-l.slots
+func (q *deviceQueue) leave() {
+	q.count(-1, 0)
+	<-q.slots
 }
 
-func (l *deviceQueue) status() *control.Device {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (q *deviceQueue) status() *control.Device {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	d := &control.Device{
-		Provider: l.Provider.Name(), Name: l.Name, Memory: l.Memory, Budget: l.Budget,
-		Jobs: int32(l.jobs), Queued: int32(l.queued),
+		Provider: q.Provider.Name(), Name: q.Name, Memory: q.Memory, Budget: q.Budget,
+		Jobs: int32(q.jobs), Queued: int32(q.queued),
 	}
-	if l.Used != nil {
-		d.Used = l.Used()
+	if q.Used != nil {
+		d.Used = q.Used()
 	}
 	return d
 }
@@ -103,27 +103,27 @@ type lacking interface {
 }
 
 // note returns the provider's note, and logs it when it changes.
-func (l *deviceQueue) note(log *slog.Logger) string {
-	p, ok := l.Provider.(lacking)
+func (q *deviceQueue) note(log *slog.Logger) string {
+	p, ok := q.Provider.(lacking)
 	if !ok {
 		return ""
 	}
 	note := p.Note()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if note != l.noted && note != "" {
-		log.Warn(note, "device", l.Name)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if note != q.noted && note != "" {
+		log.Warn(note, "device", q.Name)
 	}
-	l.noted = note
+	q.noted = note
 	return note
 }
 
 // shortest returns the device with the lowest load.
 func shortest(queues []*deviceQueue) *deviceQueue {
 	best := queues[0]
-	for _, l := range queues[1:] {
-		if l.load() < best.load() {
-			best = l
+	for _, q := range queues[1:] {
+		if q.load() < best.load() {
+			best = q
 		}
 	}
 	return best

@@ -22,7 +22,7 @@ func TestLane(t *testing.T) {
 			}
 		}
 		start := time.Now()
-		if err := l.enter(t.Context()); !errors.Is(err, errBusy) || time.Since(start) != lanePatience {
+		if err := l.enter(t.Context()); !errors.Is(err, errBusy) || time.Since(start) != queueTimeout {
 			t.Errorf("the third job: %v after %v", err, time.Since(start))
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -46,13 +46,13 @@ func newServer(machine *Machine, log *slog.Logger) *server {
 // Status implements control.WorkerServer.
 func (s *server) Status(context.Context, *control.StatusRequest) (*control.StatusReply, error) {
 	reply := &control.StatusReply{}
-	for i, l := range s.queues {
-		d := l.status()
+	for i, q := range s.queues {
+		d := q.status()
 		var notes []string
-		if l.Note != "" {
-			notes = append(notes, l.Note)
+		if q.Note != "" {
+			notes = append(notes, q.Note)
 		}
-		if note := l.note(s.log); note != "" {
+		if note := q.note(s.log); note != "" {
 			notes = append(notes, note)
 		}
 		if err := s.pool.refusal(i); err != nil {
@@ -60,7 +60,7 @@ func (s *server) Status(context.Context, *control.StatusRequest) (*control.Statu
 		}
 		d.Note = strings.Join(notes, "; ")
 		reply.Devices = append(reply.Devices, d)
-		if k, ok := l.Provider.(keeper); ok {
+		if k, ok := q.Provider.(keeper); ok {
 			reply.Kept = max(reply.Kept, k.Kept()) // all devices share it
 		}
 	}
@@ -101,29 +101,13 @@ type keeper interface {
 	Kept() int64
 }
 
-// sticky is an error after which the device no longer works.
-type sticky interface {
-	error
-	Sticky() bool
-}
-
-// losable is a provider that can tell whether its device still works.
-type losable interface {
-	// Lost returns the error by which the device was lost, or nil.
-	Lost() error
-}
-
 // deviceLost marks errors from which only a new process recovers, once.
 func deviceLost(p device.Provider, err error) error {
 	if err == nil || errors.Is(err, control.ErrDevice) {
 		return err
 	}
-	if l, ok := p.(losable); ok && l.Lost() != nil {
-		return fmt.Errorf("%w: %w", control.ErrDevice, l.Lost())
-	}
-	var s sticky
-	if errors.As(err, &s) && s.Sticky() {
-		return fmt.Errorf("%w: %w", control.ErrDevice, err)
+	if lost := device.Lost(p, err); lost != nil {
+		return fmt.Errorf("%w: %w", control.ErrDevice, lost)
 	}
 	return err
 }
