@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -283,5 +284,20 @@ func TestDumpExtent(t *testing.T) {
 	if code != ExitOK || !strings.Contains(out, "batch rows=2 columns=2") || !strings.Contains(out, "row 0: -7 \"\\rseven") ||
 		!strings.Contains(out, "row 1: NULL NULL") {
 		t.Errorf("%d: %s", code, out)
+	}
+}
+
+// TestCheckSpool: a directory in which unread results cannot be on disk does not pass.
+func TestCheckSpool(t *testing.T) {
+	dir := t.TempDir()
+	for args, want := range map[[2]string]string{
+		{"--spool-limit", "0"}:       `spool +ok +unread results stay in memory`,
+		{"--spool-dir", dir + "/no"}: `spool +FAILED .*no such file`,
+		{"--spool-dir", "/dev/shm"}:  `spool +FAILED +/dev/shm is in memory`,
+	} {
+		_, out := gpujoind("check", "--socket", filepath.Join(dir, "s"), "--provider", "cpu", args[0], args[1])
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%v: no %q in:\n%s", args, want, out)
+		}
 	}
 }

@@ -1,11 +1,10 @@
-// Package config determines how much of the machine's memory the process may
-// use: all of it, or the limit of its control group, and how many mappings. It does not deal with
-// processor limits, which Go's runtime observes (runtime.GOMAXPROCS).
 package config
 
 import (
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,4 +36,20 @@ func FindMemory() (Memory, error) {
 		m.Total, m.Source = limit, "/"+source
 	}
 	return m, nil
+}
+
+// MappingsFile is the setting that FindMappings reads.
+const MappingsFile = "/proc/sys/vm/max_map_count"
+
+// FindMappings returns how many areas of memory a process may map.
+func FindMappings() (int64, error) {
+	text, err := os.ReadFile(MappingsFile)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", MappingsFile, err)
+	}
+	return n, nil
 }
