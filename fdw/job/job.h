@@ -177,9 +177,7 @@ typedef struct GjAggregate
 {
 	double		groups;			/* planner's estimate */
 	char	   *members;		/* of the job's aggregate node, docs/job.md */
-	char	   *check;			/* fails if it is unknown which of equal values
-								 * PostgreSQL shows; or NULL */
-	char	   *having;			/* condition on its result, or NULL */
+	char	   *filter;			/* condition on its result, or NULL */
 	int			ncolumns;		/* of its result */
 	GjColumn   *columns;
 	int			nkeys;			/* the first entries of custom_scan_tlist */

@@ -127,6 +127,13 @@ append_keys(StringInfo json, const GjJoin *join)
 	}
 }
 
+/* Begins a filter, whose child follows. */
+static void
+append_filter(StringInfo json, const char *predicate)
+{
+	appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", predicate);
+}
+
 /*
  * Writes the subtree over inputs first to first + n - 1.  Its n - 1 joins end
  * before position end of plan->joins, and its root join is the last of them.
@@ -145,7 +152,7 @@ append_tree(StringInfo json, const GjPlan *plan, int first, int n, int end)
 	join = &plan->joins[end - 1];
 	left = join->left_inputs;
 	if (join->filter != NULL)
-		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", join->filter);
+		append_filter(json, join->filter);
 	appendStringInfo(json, "{\"op\":\"join\",\"kind\":\"%s\",\"rows\":%.0f,\"left\":",
 					 kind_word(join->kind), join->rows);
 	append_tree(json, plan, first, left, end - (n - left));
@@ -170,7 +177,7 @@ append_expanded(StringInfo json, const GjPlan *plan)
 	int			sets = plan->ninputs - 1;
 
 	if (aggregate->set_filter != NULL)
-		appendStringInfo(json, "{\"op\":\"filter\",\"predicate\":%s,\"child\":", aggregate->set_filter);
+		append_filter(json, aggregate->set_filter);
 	appendStringInfo(json, "{\"op\":\"join\",\"kind\":\"%s\",\"rows\":%.0f,\"left\":",
 					 aggregate->set_filter != NULL ? "right" : "inner",
 					 aggregate->finest_groups * list_length(aggregate->sets));
@@ -184,23 +191,6 @@ append_expanded(StringInfo json, const GjPlan *plan)
 		appendStringInfoChar(json, '}');
 }
 
-/* The check comes first: HAVING must not hide a group that fails. */
-static void
-append_group_filter(StringInfo json, const GjAggregate *aggregate)
-{
-	const char *check = aggregate->check;
-	const char *having = aggregate->having;
-
-	if (check == NULL && having == NULL)
-		return;
-	appendStringInfoString(json, "{\"op\":\"filter\",\"predicate\":");
-	if (check != NULL && having != NULL)
-		appendStringInfo(json, "{\"and\":[%s,%s]}", check, having);
-	else
-		appendStringInfoString(json, check != NULL ? check : having);
-	appendStringInfoString(json, ",\"child\":");
-}
-
 /* Writes the joins, and the aggregation above them if there is one. */
 static void
 append_root(StringInfo json, const GjPlan *plan)
@@ -212,14 +202,15 @@ append_root(StringInfo json, const GjPlan *plan)
 		append_tree(json, plan, 0, plan->ninputs, plan->njoins);
 		return;
 	}
-	append_group_filter(json, aggregate);
+	if (aggregate->filter != NULL)
+		append_filter(json, aggregate->filter);
 	appendStringInfo(json, "{\"op\":\"aggregate\",\"id\":%d,\"rows\":%.0f,%s,\"child\":",
 					 plan->ninputs + (aggregate->finest != NULL), aggregate->groups, aggregate->members);
 	if (aggregate->finest != NULL)
 		append_expanded(json, plan);
 	else
 		append_tree(json, plan, 0, plan->ninputs, plan->njoins);
-	appendStringInfoString(json, aggregate->check != NULL || aggregate->having != NULL ? "}}" : "}");
+	appendStringInfoString(json, aggregate->filter != NULL ? "}}" : "}");
 }
 
 static void

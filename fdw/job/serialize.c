@@ -155,8 +155,7 @@ put_aggregate(Numbers *numbers, List **nodes, const GjAggregate *aggregate)
 {
 	put_double(numbers, aggregate->groups);
 	put_text(numbers, nodes, aggregate->members);
-	put_text(numbers, nodes, aggregate->check);
-	put_text(numbers, nodes, aggregate->having);
+	put_text(numbers, nodes, aggregate->filter);
 	put(numbers, aggregate->ncolumns);
 	for (int i = 0; i < aggregate->ncolumns; i++)
 		put_column(numbers, nodes, &aggregate->columns[i]);
@@ -372,8 +371,7 @@ get_aggregate(Source *source)
 
 	aggregate->groups = get_double(source);
 	aggregate->members = get_text(source);
-	aggregate->check = get_text(source);
-	aggregate->having = get_text(source);
+	aggregate->filter = get_text(source);
 	aggregate->ncolumns = get_length(source);
 	aggregate->columns = palloc0(Max(1, aggregate->ncolumns) * sizeof(GjColumn));
 	for (int i = 0; i < aggregate->ncolumns; i++)

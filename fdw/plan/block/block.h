@@ -60,8 +60,8 @@ typedef struct GjAggregation
 	int			source;			/* number of the daemon's result as an input */
 	GjMembers	rows;			/* of the aggregation of rows */
 	List	   *checks;			/* of GjCheck */
-	GjExpr	   *check;			/* the other conditions and members of GjAggregate */
-	GjExpr	   *having;
+	GjExpr	   *check;			/* of all checks; NULL: none */
+	GjExpr	   *having;			/* NULL: not evaluated by the daemon */
 	GjMembers	combined;		/* of the aggregation by grouping sets */
 	GjExpr	   *set_filter;
 } GjAggregation;

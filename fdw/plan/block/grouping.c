@@ -305,6 +305,15 @@ gj_translate_aggregation(PlannerInfo *root, const GjTree *tree, const GjGrouping
 	return reject != GJ_ACCEPTED && a->translator.met_hidden ? GJ_REJECT_HIDDEN : reject;
 }
 
+/* The condition on the groups.  The check comes first: HAVING must not hide a group that fails. */
+static GjExpr *
+group_filter(const GjAggregation *a)
+{
+	if (a->check != NULL && a->having != NULL)
+		return gj_both(a->check, a->having);
+	return a->check != NULL ? a->check : a->having;
+}
+
 /* ---- its size ---- */
 
 /* Of texts around an expression: of a key or carried column, and of a function. */
@@ -366,8 +375,7 @@ gj_aggregation_fits(const GjAggregation *a, const GjTree *tree)
 		add_filter(&size, a->set_filter);
 		add_members(&size, &a->combined);
 	}
-	add_filter(&size, a->check);
-	add_filter(&size, a->having);
+	add_filter(&size, group_filter(a));
 	size.parameters += gj_count_parameters(a->translator.leaves);
 	return gj_size_fits(&size);
 }
@@ -441,7 +449,6 @@ gj_write_aggregation(GjInputs *inputs, const GjAggregation *a)
 		result->set_filter = write_filter(a->set_filter);
 	}
 	result->members = write_members(result->sets != NIL ? &a->combined : &a->rows);
-	result->check = write_filter(a->check);
-	result->having = write_filter(a->having);
+	result->filter = write_filter(group_filter(a));
 	return result;
 }

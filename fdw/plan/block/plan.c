@@ -110,7 +110,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 	path->defect = plan.defect;
 	if (plan.defect != NULL)
 		return scan;
-	if (plan.aggregate->having == NULL)
+	if (path->aggregation->having == NULL)
 		scan->scan.plan.qual = path->aggregation->grouping->having;
 	else						/* for EXPLAIN */
 		scan->custom_exprs = path->aggregation->grouping->having;
