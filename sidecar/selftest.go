@@ -7,9 +7,19 @@ import (
 	"sync/atomic"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/planjson"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 )
+
+// selfTestJob joins two relations of one column of 8 bytes each.
+const selfTestJob = `{"version":2,"static":{"inputs":[
+  {"feed":"page","rows":4096,"columns":[{"attnum":1,"typmod":-1,"role":"value","encoding":"fixed","width":8,"align":8}]},
+  {"feed":"page","rows":512,"columns":[{"attnum":1,"typmod":-1,"role":"value","encoding":"fixed","width":8,"align":8}]}],
+ "root":{"op":"project","columns":[{"input":0,"column":0}],"child":{"op":"join","kind":"inner","rows":16384,
+  "left":{"op":"scan","input":0},"right":{"op":"scan","input":1},
+  "keys":[{"left":{"input":0,"column":0},"right":{"input":1,"column":0},"class":"int"}]}}},
+ "runtime":{"generation":1,"parameters":[]}}`
 
 // SelfTest joins two small relations on b, with memory from store, and verifies
 // the number of result rows, which it returns.
@@ -20,33 +30,23 @@ func SelfTest(ctx context.Context, b executor.Executor, store *memory.Store) (in
 		return 0, err
 	}
 	defer account.Close()
-	column := joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
-	plan := &joincore.Plan{
-		Inputs: []joincore.Input{
-			{Columns: []joincore.Column{column}, Rows: left},
-			{Columns: []joincore.Column{column}, Rows: right},
-		},
-		Root: &joincore.Join{
-			Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
-			Keys: []joincore.KeyPair{{
-				Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt,
-			}},
-		},
-		Output: []joincore.ColumnRef{{Input: 0}},
+	decoded, err := planjson.Decode([]byte(selfTestJob))
+	if err != nil {
+		return 0, err
 	}
-	job := &executor.Job{Plan: plan, Memory: account, Sink: &countingSink{account: account}}
-	for _, rows := range []int{left, right} {
+	job := &executor.Job{Plan: decoded.Plan, Text: decoded.Text, Memory: account, Sink: &countingSink{account: account}}
+	for i, rows := range []int{left, right} {
 		e, err := account.Extent(false)
 		if err != nil {
 			return 0, err
 		}
 		defer e.Release()
 		values := e.Data[: 0 : 8*rows]
-		for i := range rows {
-			values = binary.LittleEndian.AppendUint64(values, uint64(i%keys))
+		for row := range rows {
+			values = binary.LittleEndian.AppendUint64(values, uint64(row%keys))
 		}
 		job.Inputs = append(job.Inputs, &joincore.Relation{
-			Columns:  []joincore.Column{column},
+			Columns:  decoded.Plan.Inputs[i].Columns,
 			Segments: []joincore.Segment{{Rows: rows, Columns: []joincore.Vector{{Values: values}}}},
 		})
 	}
