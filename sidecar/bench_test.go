@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/testsupport/backend"
@@ -14,7 +15,7 @@ import (
 func benchServer(b *testing.B) string {
 	o := Options{
 		Socket: filepath.Join(b.TempDir(), "s"), ExtentSize: 4 << 20, Budget: 1 << 30, Warm: 64 << 20, Window: 16,
-		MaxConnections: 64, HelloTimeout: 1e10, StopTimeout: 1e10, IdleTrim: 1e12, Cores: 2, Processors: 2, Rates: NewRates(typicalRates, RatesDefault),
+		MaxConnections: 64, HelloTimeout: 1e10, StopTimeout: 1e10, IdleTrim: 1e12, Cores: 2, Processors: 2, Rates: NewRates(costmodel.TypicalRates, RatesDefault),
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	srv, err := Start(o, NewLocal(cpu.New(), 0, nil))

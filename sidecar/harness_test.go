@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
@@ -45,7 +46,7 @@ func testOptions(t testing.TB) Options {
 		Socket: filepath.Join(dir, "s"), ExtentSize: 1 << 20, Budget: 256 << 20, Window: 8, MaxConnections: 64,
 		SpoolDir: dir, SpoolLimit: 1 << 30, SpoolAfter: 10 * time.Second,
 		HelloTimeout: 10 * time.Second, IdleTimeout: time.Hour, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2, Processors: 3,
-		Rates: NewRates(typicalRates, RatesDefault),
+		Rates: NewRates(costmodel.TypicalRates, RatesDefault),
 		// All clients of a test are one process; each plays another backend.
 		hooks: testHooks{peerOf: func(sock *net.UnixConn) (credentials, error) {
 			c, err := peerOf(sock)

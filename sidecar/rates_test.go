@@ -31,7 +31,7 @@ func TestRatesNeedMemory(t *testing.T) {
 		k := newCalibration(t)
 		k.Memory, k.Budget = c.Memory, c.Budget
 		must(t, k.Update())
-		if rates, source := k.Known(time.Now()); rates != cautiousRates() || source != RatesDefault {
+		if rates, source := k.Known(time.Now()); rates != costmodel.CautiousRates() || source != RatesDefault {
 			t.Errorf("%s %+v", source, rates)
 		}
 		if _, err := os.Stat(k.Path); err == nil {
@@ -42,7 +42,7 @@ func TestRatesNeedMemory(t *testing.T) {
 
 // ratesOf are rates that are told apart by the rate of the spot check.
 func ratesOf(ns float64) costmodel.Rates {
-	r := typicalRates
+	r := costmodel.TypicalRates
 	r.ProbeNS[exec.SpotPoint] = ns
 	return r
 }
@@ -69,7 +69,7 @@ func TestRatesInDoubt(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newCalibration(t)
-			must(t, k.save(&MeasuredRates{Key: k.key(), Share: c.saved.share, Rates: ratesOf(c.saved.ns)}))
+			must(t, (&costmodel.MeasuredRates{Key: k.key(), Share: c.saved.share, Rates: ratesOf(c.saved.ns)}).Save(k.Path))
 			k.hooks.spot = func() (float64, float64, error) {
 				if c.spot == (measured{}) {
 					return 0, 0, errors.New("no memory")
@@ -101,7 +101,7 @@ func TestRatesInDoubt(t *testing.T) {
 // TestMeasure measures on demand, whatever the file says.
 func TestMeasure(t *testing.T) {
 	c := newCalibration(t)
-	must(t, c.save(&MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(17)}))
+	must(t, (&costmodel.MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(17)}).Save(c.Path))
 	c.hooks.calibrate = func() (costmodel.Rates, float64, error) { return ratesOf(18), 0.8, nil }
 	m, err := c.Measure()
 	saved, found := c.read()
@@ -114,12 +114,12 @@ func TestMeasure(t *testing.T) {
 // other file stays behind.
 func TestRatesAreReplacedAsAWhole(t *testing.T) {
 	c := newCalibration(t)
-	must(t, c.save(&MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(17)}))
+	must(t, (&costmodel.MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(17)}).Save(c.Path))
 	old, err := os.Open(c.Path)
 	must(t, err)
 	defer old.Close()
-	must(t, c.save(&MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(18)}))
-	var m MeasuredRates
+	must(t, (&costmodel.MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(18)}).Save(c.Path))
+	var m costmodel.MeasuredRates
 	if err := json.NewDecoder(old).Decode(&m); err != nil || m.Rates != ratesOf(17) {
 		t.Errorf("the old file holds %+v, %v", m, err)
 	}
@@ -131,26 +131,12 @@ func TestRatesAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// Rates to assume are not better than typical ones in any respect.
-func TestCautiousRates(t *testing.T) {
-	typical, cautious := typicalRates, cautiousRates()
-	low, high := times(&typical), times(&cautious)
-	for i := range low {
-		if *high[i] != implausible**low[i] || *low[i] <= 0 {
-			t.Errorf("time %d: %v and %v", i, *low[i], *high[i])
-		}
-	}
-	if !sane(&cautious) || len(low) != 2*costmodel.Points+costmodel.GroupPoints+4 {
-		t.Errorf("%d times of %+v", len(low), cautious)
-	}
-}
-
 // A daemon serves before its rates are measured: it runs joins meanwhile, and
 // publishes the rates once they are there. Its heartbeat goes on in the new file.
 func TestJoinsRunWhileRatesAreMeasured(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan costmodel.Rates)
 	r := start(t, func(o *Options) {
-		o.Rates = NewRates(cautiousRates(), RatesDefault)
+		o.Rates = NewRates(costmodel.CautiousRates(), RatesDefault)
 		o.Measure = func(ctx context.Context) (costmodel.Rates, RatesSource, error) {
 			close(asked)
 			return <-answer, RatesMeasured, nil
@@ -171,7 +157,7 @@ func TestJoinsRunWhileRatesAreMeasured(t *testing.T) {
 		return report.Rates, s
 	}
 	source, s := status()
-	if source != "default" || s.BuildNS != cautiousRates().BuildNS {
+	if source != "default" || s.BuildNS != costmodel.CautiousRates().BuildNS {
 		t.Errorf("at first: %s %v", source, s.BuildNS)
 	}
 	rows := tableRows(100, 10, "x")
@@ -214,7 +200,7 @@ func TestRatesThatAreNeverMeasured(t *testing.T) {
 		must(t, err)
 		return strings.Contains(string(text), "no quiet moment") && strings.Contains(string(text), "source=default"), string(text)
 	})
-	if *r.srv.options.Rates.Now() != typicalRates {
+	if *r.srv.options.Rates.Now() != costmodel.TypicalRates {
 		t.Errorf("joins use %+v", r.srv.options.Rates.Now())
 	}
 	ctx := make(chan context.Context, 1)

@@ -7,11 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
+	"sync"
 	"time"
-
-	"github.com/google/renameio/v2"
 )
 
 // SavedRates is one device's rates in a file next to the daemon's socket. Workers
@@ -78,9 +76,35 @@ func SaveRates(path string, e SavedRates) error {
 	list, _ := ReadRates(path) // unreadable entries are dropped
 	list = slices.DeleteFunc(list, func(o SavedRates) bool { return o.Key == e.Key })
 	list = append([]SavedRates{e}, list[:min(len(list), mostEntries-1)]...)
-	text, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return err
+	return replaceFile(path, list)
+}
+
+// LatestRates holds the most recently measured rates. It rereads the file when the
+// file has changed. It is safe for concurrent use.
+type LatestRates struct {
+	path string
+
+	mu      sync.Mutex
+	changed time.Time
+	rates   *DeviceRates
+}
+
+// NewLatestRates returns a LatestRates for the file at path, which need not exist yet.
+func NewLatestRates(path string) *LatestRates {
+	return &LatestRates{path: path, rates: &DefaultDeviceRates}
+}
+
+// Rates returns the latest rates, or defaults if nothing was measured.
+func (l *LatestRates) Rates() *DeviceRates {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	info, err := os.Stat(l.path)
+	if err != nil || info.ModTime().Equal(l.changed) {
+		return l.rates
 	}
-	return renameio.WriteFile(path, append(text, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path)))
+	l.changed = info.ModTime()
+	if list, _ := ReadRates(l.path); len(list) > 0 { // the check command reports errors in the file
+		l.rates = &list[0].Rates
+	}
+	return l.rates
 }

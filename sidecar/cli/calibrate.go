@@ -86,7 +86,7 @@ func measure(cfg *config.Config, environ []string, known *sidecar.Calibration) f
 	}
 }
 
-func (c *command) printRates(m *sidecar.MeasuredRates) error {
+func (c *command) printRates(m *costmodel.MeasuredRates) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "build rows\tns per build row\tns per probe row\t")
 	for i := range costmodel.Points {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/sidecar"
@@ -224,7 +225,7 @@ func TestCalibrate(t *testing.T) {
 	if code != ExitOK || !strings.Contains(out, "16384") || !strings.Contains(out, "of the cores' time was available") {
 		t.Errorf("%d: %s", code, out)
 	}
-	var m sidecar.MeasuredRates
+	var m costmodel.MeasuredRates
 	text, err := os.ReadFile(socket + ".rates")
 	if err == nil {
 		err = json.Unmarshal(text, &m)

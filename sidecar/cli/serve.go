@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
@@ -77,7 +78,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 
 	limitHeap(cfg, environ, options.Log)
 	provider := cpu.New()
-	options.Rates = sidecar.NewRates(sidecar.TypicalRates(), sidecar.RatesDefault)
+	options.Rates = sidecar.NewRates(costmodel.TypicalRates, sidecar.RatesDefault)
 	if cfg.Calibrate {
 		known := calibration(cfg, provider, options.Log)
 		options.Rates = sidecar.NewRates(known.Known(time.Now()))
