@@ -72,7 +72,7 @@ func (e *execution) Close() {
 	if e.workspace.reset() != nil {
 		return
 	}
-	if t, ok := e.opt.Common.(*outofcore.Together); ok {
+	if t, ok := e.opt.Common.(*outofcore.SharedJoin); ok {
 		t.AfterReads(func() { e.p.returnWorkspace(e.workspace) })
 	} else {
 		e.p.returnWorkspace(e.workspace)

@@ -33,22 +33,22 @@ type prepared struct {
 // stack until it is released. If device memory is too small for the columns of
 // a whole side, the join uses late materialisation.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
-	together, _ := e.opt.Common.(*outofcore.Together)
-	if build, probe, ok := e.wholeInputs(spec, e.space(build)); ok {
-		if j, ok := outofcore.Prepare(e.OutOfCore(), spec, build, probe, together); ok {
+	shared, _ := e.opt.Common.(*outofcore.SharedJoin)
+	if build, probe, ok := e.partitionableSides(spec, e.space(build)); ok {
+		if j, ok := outofcore.Prepare(e.OutOfCore(), spec, build, probe, shared); ok {
 			return j, nil
 		}
 	}
-	if together != nil {
+	if shared != nil {
 		return nil, fmt.Errorf("a join whose sides cannot be partitioned among devices: %w", joincore.ErrUnsupported)
 	}
 	run, reason := e.suits(spec)
 	if run != nil {
-		j, err := e.prepareWhole(ctx, spec, e.space(build), run)
+		j, err := e.prepareMaterialised(ctx, spec, e.space(build), run)
 		if err == nil || failed(ctx, err) {
 			return j, err
 		}
-		reason = notWhole(err)
+		reason = whyNotMaterialised(err)
 	}
 	return e.prepareNumbers(ctx, spec, e.space(build), reason)
 }

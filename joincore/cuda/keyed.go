@@ -52,7 +52,7 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 
 // takeKey makes the key column of rows that have a key: a column as it is, where
 // that is as wide as the key, or its parts side by side.
-func (w *wholeSide) takeKey(ctx context.Context, e *execution, s *space, key *device.Key) error {
+func (w *materialisedSide) takeKey(ctx context.Context, e *execution, s *space, key *device.Key) error {
 	column, bytes := &key.Parts[0].Column, rowid.KeyBytes(key)
 	if len(key.Parts) == 1 && e.describe(*column).Width == bytes {
 		c, err := e.lookup(ctx, s, e.workspace.main.Stream())(*column)

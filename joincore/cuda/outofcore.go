@@ -18,18 +18,18 @@ import (
 // OutOfCore returns the execution as joins out of core see it.
 func (e *execution) OutOfCore() outofcore.Execution { return largerThanDevice{e} }
 
-// wholeInputs returns the sides of a join that can be partitioned: the build side is
+// partitionableSides returns the sides of a join that can be partitioned: the build side is
 // an input with all its rows, and so will be the probe side.
-func (e *execution) wholeInputs(spec *device.JoinSpec, build *space) (b, p outofcore.Side, ok bool) {
+func (e *execution) partitionableSides(spec *device.JoinSpec, build *space) (b, p outofcore.Side, ok bool) {
 	v, ok := build.base()
-	if !ok || !v.whole() || !spec.ProbeInput || len(spec.Build.Parts) == 0 {
+	if !ok || !v.allRows() || !spec.ProbeInput || len(spec.Build.Parts) == 0 {
 		return b, p, false
 	}
 	probe := e.inputs[spec.Match.Probe.Parts[0].Column.Input].all
-	return e.wholeInput(v, spec.Build, spec.Residual, spec.KeepBuild), e.wholeInput(probe, spec.Match.Probe, spec.Residual, spec.KeepProbe), true
+	return e.partitionableSide(v, spec.Build, spec.Residual, spec.KeepBuild), e.partitionableSide(probe, spec.Match.Probe, spec.Residual, spec.KeepProbe), true
 }
 
-func (e *execution) wholeInput(v *view, key *device.Key, residual joincore.Expr, keep device.Keep) outofcore.Side {
+func (e *execution) partitionableSide(v *view, key *device.Key, residual joincore.Expr, keep device.Keep) outofcore.Side {
 	_, numbered := keep.Carried(func(ref joincore.ColumnRef) bool {
 		return rowid.Movable(e.describe(ref)) && slices.Contains(keep.Columns, ref)
 	})
@@ -69,9 +69,9 @@ func (l largerThanDevice) SyncUploads() error {
 	return l.e.workspace.upload.stream.Sync(context.Background())
 }
 
-func (l largerThanDevice) Whole(s device.Space) (outofcore.View, bool) {
+func (l largerThanDevice) AllRows(s device.Space) (outofcore.View, bool) {
 	v, ok := l.e.space(s).base()
-	return v, ok && v.whole()
+	return v, ok && v.allRows()
 }
 
 func (l largerThanDevice) Windows(all outofcore.View, rows int64) []outofcore.View {

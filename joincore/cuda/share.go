@@ -88,7 +88,7 @@ func (p *Provider) Exceeds(build *joincore.Relation) bool {
 // partition and join two inputs together. Each partitions some of the rows in host memory,
 // from where every device reads them.
 func (p *Provider) Together(members []device.Provider) []any {
-	t := outofcore.NewTogether(len(members), connected(members))
+	t := outofcore.NewSharedJoin(len(members), connected(members))
 	out := make([]any, len(members))
 	for i, m := range members {
 		if _, ok := m.(*Provider); !ok {
@@ -149,7 +149,7 @@ func (s *sharing) column(ctx context.Context, v *view, j int) (*column, error) {
 	if len(others) == 0 {
 		return v.own(ctx, j)
 	}
-	return s.together(ctx, v, others, j)
+	return s.uploadTogether(ctx, v, others, j)
 }
 
 // ready returns a column if it is on the device or on its way.
@@ -174,8 +174,8 @@ func (s *sharing) copyFrom(ctx context.Context, v *view, j int, holder *view, fr
 	return p.end(err)
 }
 
-// together uploads a column for all executions that have memory for it.
-func (s *sharing) together(ctx context.Context, v *view, others []*view, j int) (*column, error) {
+// uploadTogether uploads a column for all executions that have memory for it.
+func (s *sharing) uploadTogether(ctx context.Context, v *view, others []*view, j int) (*column, error) {
 	first, err := v.begin(j)
 	if err != nil {
 		return nil, err

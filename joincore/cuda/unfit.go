@@ -7,12 +7,12 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// unfitForWhole returns the reason why a join cannot take both sides at once, ""
+// unfitForMaterialised returns the reason why a join cannot take both sides at once, ""
 // if it can: it must be an inner join on keys that are one number of at most 8
 // bytes, or several of them. If the provider chooses the algorithm, the probe
 // side must be an input, because each part of a result would transform the build
 // side once more.
-func unfitForWhole(spec *device.JoinSpec) string {
+func unfitForMaterialised(spec *device.JoinSpec) string {
 	switch {
 	case spec.Emit != device.Pairs || spec.Mark || spec.Leftover:
 		return "it is not an inner join"
@@ -28,9 +28,9 @@ func unfitForWhole(spec *device.JoinSpec) string {
 	return ""
 }
 
-// notWhole returns the reason why a join that suits was not executed on whole
+// whyNotMaterialised returns the reason why a join that suits was not executed on whole
 // sides, given the error.
-func notWhole(err error) string {
+func whyNotMaterialised(err error) string {
 	if errors.Is(err, joincore.ErrBudget) {
 		return "the device has too little memory for whole sides"
 	}

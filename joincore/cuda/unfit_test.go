@@ -11,9 +11,9 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// TestUnfitForWhole: a join that cannot take whole sides says why, whichever
+// TestUnfitForMaterialised: a join that cannot take whole sides says why, whichever
 // algorithm is asked for.
-func TestUnfitForWhole(t *testing.T) {
+func TestUnfitForMaterialised(t *testing.T) {
 	column := joincore.ColumnRef{}
 	match := func(parts int, exact bool) device.Match {
 		part := device.KeyPart{Column: column, Class: joincore.KeyInt, Bits: 64}
@@ -34,24 +34,24 @@ func TestUnfitForWhole(t *testing.T) {
 		{"8 bytes", device.JoinSpec{Match: match(2, false)}},
 	} {
 		for _, c.spec.Algorithm = range joincore.Algorithms {
-			reason := unfitForWhole(&c.spec)
+			reason := unfitForMaterialised(&c.spec)
 			if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) {
 				t.Errorf("%v: %q, not %q", c.spec.Algorithm, reason, c.reason)
 			}
 		}
 	}
 	own := device.JoinSpec{Match: match(1, true)}
-	if unfitForWhole(&own) == "" {
+	if unfitForMaterialised(&own) == "" {
 		t.Error("the provider would choose whole sides for a probe side that comes in parts")
 	}
 	own.ProbeInput = true
-	if reason := unfitForWhole(&own); reason != "" {
+	if reason := unfitForMaterialised(&own); reason != "" {
 		t.Errorf("an input as the probe side is unfit: %s", reason)
 	}
 }
 
 func TestReasonOfErrors(t *testing.T) {
-	memory, other := notWhole(fmt.Errorf("no space: %w", joincore.ErrBudget)), notWhole(errors.New("17 columns"))
+	memory, other := whyNotMaterialised(fmt.Errorf("no space: %w", joincore.ErrBudget)), whyNotMaterialised(errors.New("17 columns"))
 	if !strings.Contains(memory, "memory") || !strings.Contains(other, "columns") {
 		t.Errorf("%q, %q", memory, other)
 	}

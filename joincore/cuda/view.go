@@ -75,14 +75,14 @@ func (v *view) space() *space {
 // first is the row of the input of row 0, where the view is one of segments.
 func (v *view) first() int64 { return v.input.Starts[v.low] }
 
-// whole says that the view is an input of the host as it is.
-func (v *view) whole() bool {
+// allRows reports whether the view has all rows of an input on the host, in their order.
+func (v *view) allRows() bool {
 	return v.source == nil && v.derived == nil && v.rows == v.input.RowCount()
 }
 
-// Close frees the view's memory. Nothing reads it any more but what has been
-// queued on the main stream. Whoever has the memory next comes after that, and
-// after columns that have crossed the link for nothing.
+// Close frees the view's memory. Only work that is queued on the main stream may still
+// read it. The memory is reused only after that work, and after uploads whose columns
+// were never read.
 func (v *view) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -125,7 +125,7 @@ func (v *view) alloc(bytes int64) (driver.Ptr, error) {
 	return at, err
 }
 
-// column returns a column, which crosses the link now if it has not yet.
+// column returns a column. It is uploaded now if it is not on the device.
 func (v *view) column(ctx context.Context, j int) (*column, error) {
 	if v.shared != nil {
 		return v.shared.column(ctx, v, j)
@@ -155,9 +155,9 @@ func (v *view) there(j int) bool {
 	return v.columns[j] != nil
 }
 
-// transfer queues what brings something to the device, and notes when it is
-// there. Of what fails half-way nothing is kept, and who has that memory next
-// waits for what has been queued.
+// transfer has queue queue the upload of a column, and records when it is complete. If
+// queue fails, transfer frees the memory that it allocated, whose next user waits for the
+// copies already queued.
 func (v *view) transfer(queue func() (*column, error)) (*column, error) {
 	v.e.loading.Lock()
 	defer v.e.loading.Unlock()
@@ -178,8 +178,8 @@ func (v *view) transfer(queue func() (*column, error)) (*column, error) {
 	return c, nil
 }
 
-// Fetch brings columns to the device that are going to be read. What fails
-// fails again, and is reported, when it is read.
+// Fetch uploads columns that will be read. It returns no error: reading a column that
+// could not be uploaded tries again and reports the failure.
 func (v *view) Fetch(ctx context.Context, columns []int) {
 	for _, j := range columns {
 		if _, err := v.column(ctx, j); err != nil {
@@ -215,7 +215,7 @@ func (v *view) rangeOf(first, n int64) hostinput.Numbers {
 // rowsOnDevice returns the row of the input of each row of the view; 0 where
 // the two are the same.
 func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr, error) {
-	if v.whole() || v.derived != nil {
+	if v.allRows() || v.derived != nil {
 		return 0, nil
 	}
 	v.mu.Lock()

@@ -54,7 +54,7 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	if v.shared != nil && v.Bytes(columns) <= e.workspace.arena.Free()/2 {
 		return nil // each device uploads a part of it only
 	}
-	if !v.whole() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
+	if !v.allRows() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil
 	}
 	target := min(windowTarget(v.rows, build, e.width(v.number, columns)), e.workspace.arena.Free()/8/v.input.BytesPerRow(columns))

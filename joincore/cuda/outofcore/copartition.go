@@ -37,7 +37,7 @@ func (j *split) byDevice(ctx context.Context) (parts []copartition, ring Ring, f
 		}
 		sides = append(sides, newDivision(j.e, s, j.bits))
 	}
-	t, stay := j.together, resident{}
+	t, stay := j.shared, resident{}
 	leave := func() {
 		t.leave()
 		if t.members == 1 { // otherwise others may read it until they leave, too

@@ -35,7 +35,7 @@ func (w *divider) byCores(ctx context.Context) error {
 	var ids []uint8
 	took := time.Duration(0) // for a window
 	for ctx.Err() == nil {
-		i, start := w.together.last(took), time.Now()
+		i, start := w.shared.last(took), time.Now()
 		if i < 0 {
 			return nil
 		}
@@ -47,7 +47,7 @@ func (w *divider) byCores(ctx context.Context) error {
 		if n := int(of.view.Rows()); n > len(ids) {
 			ids = make([]uint8, n)
 		}
-		cores := runtime.NumCPU()/w.together.members - spareCores
+		cores := runtime.NumCPU()/w.shared.members - spareCores
 		if err := of.divideOnHost(of.view, host, ids, max(1, cores)); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func newWindow(e Execution, of window) error {
 // devices take all of the memory bandwidth.
 func (w *divider) both(ctx context.Context) error {
 	by := w.e.Device().By
-	if by == DeviceAlone || by == DeviceAndCores && w.together.members > 1 {
+	if by == DeviceAlone || by == DeviceAndCores && w.shared.members > 1 {
 		return guarded(ctx, w.byDevice)
 	}
 	if by == CoresAlone {

@@ -43,9 +43,9 @@ func imported(t *testing.T, d device.Device, number int, r *joincore.Relation) o
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, ok := executionOf(d).Whole(s)
+	all, ok := executionOf(d).AllRows(s)
 	if !ok {
-		t.Fatalf("input %d is not whole", number)
+		t.Fatalf("input %d has not all rows", number)
 	}
 	return all
 }

@@ -21,7 +21,7 @@ const (
 // is uploaded, one is partitioned on the device and one is downloaded.
 type divider struct {
 	e        Execution
-	together *Together
+	shared   *SharedJoin
 	resident *resident
 	windows  []window
 	mine     []int // the window of each stage of the device; unclaimed, or -1: none was left
@@ -57,10 +57,10 @@ type dividerOut struct {
 // divide partitions inputs, in windows of the given number of rows, with the other
 // executions of a join. Windows for which r has memory are not downloaded. It returns ErrBudget if the host or the device has too little
 // memory. The caller leaves the join, also after an error.
-func divide(ctx context.Context, e Execution, t *Together, r *resident, rows int64, inputs ...*division) (err error) {
+func divide(ctx context.Context, e Execution, t *SharedJoin, r *resident, rows int64, inputs ...*division) (err error) {
 	arena := e.Main().Arena()
 	defer arena.Rewind(arena.Mark())
-	w := &divider{e: e, together: t, resident: r, main: e.Main().Stream()}
+	w := &divider{e: e, shared: t, resident: r, main: e.Main().Stream()}
 	if w.download, err = e.Downloads(); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (w *divider) cut(target int64, inputs []*division) (half int64, err error) 
 	for side, d := range inputs {
 		w.bytes, w.ranges = max(w.bytes, d.descriptorBytes()), max(w.ranges, rangeBytes*int64(len(d.moved)))
 		views := w.e.Windows(d.all, target)
-		if d.windows, err = w.together.windows(side, len(views)); err != nil {
+		if d.windows, err = w.shared.windows(side, len(views)); err != nil {
 			return 0, err
 		}
 		for i, v := range views {
@@ -137,7 +137,7 @@ func windowRows(e Execution, stay bool, inputs ...*division) int64 {
 // claim returns the window of a stage of the device, or -1 if there is none.
 func (w *divider) claim(stage int) int {
 	if w.mine[stage] == unclaimed {
-		w.mine[stage] = w.together.first()
+		w.mine[stage] = w.shared.first()
 		if i := w.mine[stage]; i >= 0 {
 			w.ring.Use(stage%2, w.windows[i].view)
 		}

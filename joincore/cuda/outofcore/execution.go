@@ -39,9 +39,9 @@ type Execution interface {
 	// SyncUploads waits until no upload reads host memory any more.
 	SyncUploads() error
 
-	// Whole returns the view of the input that a space consists of. ok is false if the
+	// AllRows returns the view of the input that a space consists of. ok is false if the
 	// space is something else, or not all rows of an input.
-	Whole(s device.Space) (v View, ok bool)
+	AllRows(s device.Space) (v View, ok bool)
 	// Windows cuts an input into views of neighbouring segments. Each has the given
 	// number of rows or somewhat more, but for the last one.
 	Windows(all View, rows int64) []View

@@ -38,7 +38,7 @@ func DivideAndEvict(ctx context.Context, e Execution, inputs ...*Division) (stay
 }
 
 func divideAndKeep(ctx context.Context, e Execution, r *resident, inputs ...*Division) (stayed int, free func(), err error) {
-	t := NewTogether(1, true)
+	t := NewSharedJoin(1, true)
 	_, rows, err := t.agree(ctx, 1, windowRows(e, r.allowed, inputs...))
 	if err == nil {
 		err = divide(ctx, e, t, r, rows, inputs...)

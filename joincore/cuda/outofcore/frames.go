@@ -16,7 +16,7 @@ const (
 )
 
 // candidates returns the moved payloads of a side that may be stored in 4 bytes.
-func (t *Together) candidates(side int, d *division) (out []int) {
+func (t *SharedJoin) candidates(side int, d *division) (out []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.frames[side] == nil {
@@ -31,7 +31,7 @@ func (t *Together) candidates(side int, d *division) (out []int) {
 }
 
 // choose returns how a window stores its values; found are the ranges of the candidates.
-func (t *Together) choose(side int, d *division, candidates []int, found []byte) []stored {
+func (t *SharedJoin) choose(side int, d *division, candidates []int, found []byte) []stored {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := make([]stored, len(d.moved))
@@ -49,7 +49,7 @@ func (t *Together) choose(side int, d *division, candidates []int, found []byte)
 // for which the host waits for the upload.
 func (w *divider) narrowed(ctx context.Context, of window, half int) error {
 	host := of.division.windows[of.index]
-	candidates := w.together.candidates(of.side, of.division)
+	candidates := w.shared.candidates(of.side, of.division)
 	if len(candidates) == 0 {
 		return nil
 	}
@@ -83,6 +83,6 @@ func (w *divider) narrowed(ctx context.Context, of window, half int) error {
 	if err := out.ranged.Sync(ctx); err != nil {
 		return err
 	}
-	host.stored = w.together.choose(of.side, of.division, candidates, found)
+	host.stored = w.shared.choose(of.side, of.division, candidates, found)
 	return nil
 }

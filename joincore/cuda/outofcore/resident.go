@@ -26,7 +26,7 @@ type resident struct {
 
 // canStay reports whether windows of some sides may stay on the devices: the host does not
 // read them, and each device reaches the memory of all others.
-func (t *Together) canStay(sides ...Side) bool {
+func (t *SharedJoin) canStay(sides ...Side) bool {
 	for _, s := range sides {
 		if s.Numbered { // the host reads row ids
 			return false

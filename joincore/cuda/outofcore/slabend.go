@@ -57,9 +57,8 @@ func (p *Pool) remove(i int) *slab {
 	return s
 }
 
-// drop says that a slab which was taken out is about to end, and whether that is
-// the caller's business: a slab that is being locked is left to who does that. The
-// caller has locked p.
+// drop marks a removed slab for freeing. It reports whether the caller must free it; the
+// goroutine that is locking it frees it otherwise. The caller has locked p.
 func (p *Pool) drop(s *slab) bool {
 	s.dropped = true
 	p.ending += s.size()

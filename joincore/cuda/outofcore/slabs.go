@@ -46,9 +46,9 @@ func NewPool(lock func([]byte) (func(), error), limit int64) *Pool {
 	return &Pool{Limit: limit, lock: lock, idle: idleSlab}
 }
 
-// take returns a slab of at least a size that slabSize has returned, which a job was
-// granted; nil: there is none to be had. The slab may be larger, up to mostFor(size). Its
-// content is unspecified.
+// take returns a slab of at least a size that slabSize has returned and a job was granted,
+// or nil if none is available. The slab may be larger, up to mostFor(size). Its content is
+// unspecified.
 func (p *Pool) take(size int64) *slab { return p.takeUpTo(size, mostFor(size)) }
 
 // takeUpTo is take with another limit.

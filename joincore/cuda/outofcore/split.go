@@ -31,7 +31,7 @@ type split struct {
 	e            Execution
 	spec         *device.JoinSpec
 	build, probe Side
-	together     *Together
+	shared       *SharedJoin
 	bits         int
 	stays        bool // windows stay on the device
 	probed       bool
@@ -46,7 +46,7 @@ const phasePartition = "partition out of core"
 // false if the build side fits device memory, or if the device reads a column of
 // variable length, which cannot be partitioned. If t is not nil, other executions do the
 // join as well, and it is partitioned whatever fits.
-func Prepare(e Execution, spec *device.JoinSpec, build, probe Side, t *Together) (device.Prepared, bool) {
+func Prepare(e Execution, spec *device.JoinSpec, build, probe Side, t *SharedJoin) (device.Prepared, bool) {
 	if build.readsTexts() || probe.readsTexts() {
 		return nil, false
 	}
@@ -55,9 +55,9 @@ func Prepare(e Execution, spec *device.JoinSpec, build, probe Side, t *Together)
 		return nil, false
 	}
 	if t == nil {
-		t = NewTogether(1, true)
+		t = NewSharedJoin(1, true)
 	}
-	j := &split{e: e, spec: spec, build: build, probe: probe, together: t, bits: max(bits, 1)}
+	j := &split{e: e, spec: spec, build: build, probe: probe, shared: t, bits: max(bits, 1)}
 	if more := min(j.bits+1, maxSplitBits); t.canStay(build, probe) && j.worthStaying(more) {
 		j.stays, j.bits = true, more // smaller co-partitions leave more memory to windows
 	}
@@ -74,7 +74,7 @@ func (j *split) worthStaying(bits int) bool {
 		_, in := s.All.Input()
 		rowBytes = max(rowBytes, in.BytesPerRow(s.Columns))
 	}
-	return worthStaying(j.e.Main().Arena().Free(), j.build.bytes(), j.probe.bytes(), rowBytes, bits, j.together.members)
+	return worthStaying(j.e.Main().Arena().Free(), j.build.bytes(), j.probe.bytes(), rowBytes, bits, j.shared.members)
 }
 
 // splitBits returns the number of radix bits by which a join must be partitioned;
@@ -112,7 +112,7 @@ func (s *Side) bytes() sideBytes {
 // Probe joins all co-partitions. Leftover build rows are emitted with their
 // co-partition.
 func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) (err error) {
-	if v, ok := j.e.Whole(probe); !ok || !sameInput(v, j.probe.All) {
+	if v, ok := j.e.AllRows(probe); !ok || !sameInput(v, j.probe.All) {
 		return fmt.Errorf("out-of-core join of %d build rows with the result of another join: %w", j.build.All.Rows(), joincore.ErrBudget)
 	}
 	j.probed = true
@@ -139,7 +139,7 @@ func (j *split) Probe(ctx context.Context, probe device.Space, emit func(device.
 	}()
 	mine := make([]int, len(parts)) // the co-partition of each stage; -1: none was left
 	return Stages(ctx, len(parts), 1, func(ctx context.Context, stage int) {
-		i := j.together.copartition(len(parts))
+		i := j.shared.copartition(len(parts))
 		if mine[stage] = i; i < 0 {
 			return
 		}
@@ -168,7 +168,7 @@ func (j *split) partition(ctx context.Context) (parts []copartition, ring Ring, 
 			return parts, ring, free, err
 		}
 	}
-	if j.together.members > 1 {
+	if j.shared.members > 1 {
 		return nil, nil, nil, fmt.Errorf("partitioned row ids on several devices: %w", joincore.ErrBudget)
 	}
 	parts, free, err = j.byHost(ctx)
@@ -225,7 +225,7 @@ func (j *split) Leftover(context.Context, func(device.Space) error) error {
 func (j *split) Report() joincore.JoinStats {
 	r := j.report
 	r.BuildRows, r.Bits = j.build.All.Rows(), r.Bits+j.bits
-	if j.together.members > 1 {
+	if j.shared.members > 1 {
 		r.BuildRows = j.built
 	}
 	return r

@@ -37,15 +37,15 @@ func lanesOf(words int) []int {
 	return lanes
 }
 
-// NoRoomError: the rows of a partition do not fit their destination, and nothing was
+// NoRoomError says that the rows of a partition do not fit their destination. Nothing was
 // written.
 type NoRoomError struct {
 	Partition int   // the first that does not fit
-	Rows      int64 // missing rows
+	Missing   int64 // rows
 }
 
 func (e *NoRoomError) Error() string {
-	return fmt.Sprintf("partition %d lacks space for %d rows", e.Partition, e.Rows)
+	return fmt.Sprintf("partition %d lacks space for %d rows", e.Partition, e.Missing)
 }
 
 // Unwrap makes it an error of the budget.

@@ -173,7 +173,7 @@ func TestPartitionsThatLackRoom(t *testing.T) {
 				r.must(err)
 				for range 2 { // the error is the same each time
 					var lack *NoRoomError
-					if err := p.Fits(r.ctx); !errors.As(err, &lack) || *lack != (NoRoomError{Partition: lacks, Rows: 7}) || !errors.Is(err, joincore.ErrBudget) {
+					if err := p.Fits(r.ctx); !errors.As(err, &lack) || *lack != (NoRoomError{Partition: lacks, Missing: 7}) || !errors.Is(err, joincore.ErrBudget) {
 						t.Fatalf("partition %d lacks 7 rows: %v", lacks, err)
 					}
 				}

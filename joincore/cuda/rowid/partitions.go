@@ -134,7 +134,7 @@ func (p *Partitions) Fits(ctx context.Context) error {
 	if lacking == nothingLacks {
 		return nil
 	}
-	return &NoRoomError{Partition: int(lacking >> 32), Rows: int64(uint32(lacking))}
+	return &NoRoomError{Partition: int(lacking >> 32), Missing: int64(uint32(lacking))}
 }
 
 // Histogram is the number of rows of each partition, a future.

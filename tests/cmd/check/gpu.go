@@ -35,7 +35,7 @@ const large = "^Test(ABillionPairs|HotMarks|RowNumbersBeyond31Bits|Rates)$"
 // windows, and joins of materialised columns. dividedMemchecked are those of joins out
 // of core.
 const (
-	memchecked        = "^Test(RegisteredMemory|KeysThatGoWhole)$"
+	memchecked        = "^Test(RegisteredMemory|MaterialisedKeys)$"
 	dividedMemchecked = "^Test(Division|DividedThroughSlabs)$"
 )
 

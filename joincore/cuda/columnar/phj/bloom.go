@@ -158,7 +158,7 @@ func (r *run) takeReduced(rows int64) (left columnar.Side, err error) {
 
 // reductionTraffic models the bytes that a filter and the reduction read and write.
 func (r *run) reductionTraffic() (filter, reduction int64) {
-	build, probe := &r.Join.Build, &r.whole
+	build, probe := &r.Join.Build, &r.given
 	filter = build.Rows*int64(build.Key.Bytes) + 2*costmodel.FilterBytes(build.Rows)
 	reduction = probe.Rows*int64(probe.Key.Bytes) + r.Join.Probe.Bytes()
 	share := float64(r.Join.Probe.Rows) / float64(max(probe.Rows, 1))

@@ -26,7 +26,7 @@ type run struct {
 	bypass   *bypass       // hot keys go round the partitions; nil: none do
 	shared   bool          // rows may come from other devices, whose passes send fields as they are
 	bloom    bool          // the probe side is what a Bloom filter leaves of it, or will be
-	whole    columnar.Side // the probe side as it was given
+	given    columnar.Side // the probe side as it was given
 
 	d        joinDescriptor
 	lanes    [2]uint64 // addresses of packed sides' lanes, and their rows
@@ -51,7 +51,7 @@ func (r *run) run(ctx context.Context) (*columnar.Output, error) {
 		}
 	}
 	r.modes = r.options.modes()
-	r.whole = r.Join.Probe
+	r.given = r.Join.Probe
 	r.bloom = r.options.Bloom == bloomOn && r.reducible()
 	if err := r.plan(); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (r *run) partitionBoth(ctx context.Context) error {
 // and with memory for rows result rows.
 func (r *run) withoutBypass(rows int64) error {
 	r.bypass, r.bloom, r.modes = nil, false, [2]mode{carry, carry}
-	r.Join.Probe, r.counted = r.whole, 0
+	r.Join.Probe, r.counted = r.given, 0
 	if err := r.plan(); err != nil {
 		return err
 	}

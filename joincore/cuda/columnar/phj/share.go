@@ -122,7 +122,7 @@ func Together(ctx context.Context, d *driver.Context, s *driver.Stream, a *drive
 			return nil, err
 		}
 		own := *j
-		r := &run{Job: b, state: st, options: Options{Materialise: "om", Bloom: bloomOff}, whole: own.Probe, shared: true}
+		r := &run{Job: b, state: st, options: Options{Materialise: "om", Bloom: bloomOff}, given: own.Probe, shared: true}
 		b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
 		b.ReadBack, b.Spin = columnar.PhaseReadBack, c.Spin
 		share := &Share{run: r, cut: c, sender: x, stream: s, arena: a}

@@ -2,7 +2,7 @@
  * partitions share with the host: descriptors in device memory, written by the host
  * before the first launch, read by the kernels. All fields are 8 bytes, addresses
  * are device addresses and multiples of 16, counts are rows unless noted.
- * joincore/cuda/columnar/smj and joincore/cuda/columnar/npj mirror the structs. */
+ * joincore/cuda/columnar mirrors the structs. */
 #pragma once
 #include <stdint.h>
 

@@ -11,11 +11,11 @@ import (
 	"gpujoin/joincore"
 )
 
-// Together is a join out of core of executions on several devices. They partition the
+// SharedJoin is a join out of core of executions on several devices. They partition the
 // windows of both inputs together, and each joins some of the co-partitions: a row is
 // uploaded, partitioned and joined by one device only. All executions have the same
 // inputs, the same seed and the same host memory, which every device copies directly.
-type Together struct {
+type SharedJoin struct {
 	members   int
 	connected bool // each device reaches the memory of all others
 
@@ -46,10 +46,10 @@ type meeting struct {
 	done    chan struct{}
 }
 
-// NewTogether returns a join of that many executions. connected says that each device
+// NewSharedJoin returns a join of that many executions. connected says that each device
 // reaches the memory of all others.
-func NewTogether(members int, connected bool) *Together {
-	t := &Together{members: members, connected: connected, rows: mostRows}
+func NewSharedJoin(members int, connected bool) *SharedJoin {
+	t := &SharedJoin{members: members, connected: connected, rows: mostRows}
 	for i := range t.met {
 		t.met[i].done = make(chan struct{})
 	}
@@ -58,7 +58,7 @@ func NewTogether(members int, connected bool) *Together {
 
 // meet waits until all members have come to a point. An execution that fails does not
 // come; then ctx ends.
-func (t *Together) meet(ctx context.Context, point int) error {
+func (t *SharedJoin) meet(ctx context.Context, point int) error {
 	t.mu.Lock()
 	m := &t.met[point]
 	if m.arrived++; m.arrived == t.members {
@@ -75,7 +75,7 @@ func (t *Together) meet(ctx context.Context, point int) error {
 
 // agree returns the radix bits and the rows of a window that suit all members. Each calls
 // it once, and leave when it is done, also after an error.
-func (t *Together) agree(ctx context.Context, bits int, rows int64) (int, int64, error) {
+func (t *SharedJoin) agree(ctx context.Context, bits int, rows int64) (int, int64, error) {
 	t.mu.Lock()
 	t.users++
 	t.bits, t.rows = max(t.bits, bits), min(t.rows, rows)
@@ -87,7 +87,7 @@ func (t *Together) agree(ctx context.Context, bits int, rows int64) (int, int64,
 }
 
 // windows returns the windows of a side, which all members fill in.
-func (t *Together) windows(side, n int) ([]*divided, error) {
+func (t *SharedJoin) windows(side, n int) ([]*divided, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sides[side] == nil {
@@ -104,7 +104,7 @@ func (t *Together) windows(side, n int) ([]*divided, error) {
 }
 
 // first claims the first unclaimed window for a device; -1: there is none.
-func (t *Together) first() int {
+func (t *SharedJoin) first() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.low >= t.high {
@@ -116,7 +116,7 @@ func (t *Together) first() int {
 
 // last claims the last unclaimed window for cores, which took a time for the one before; -1:
 // there is none, or devices had better partition the rest.
-func (t *Together) last(took time.Duration) int {
+func (t *SharedJoin) last(took time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.low >= t.high || devicesEndSooner(t.high-t.low, t.low, time.Since(t.began), took) {
@@ -127,7 +127,7 @@ func (t *Together) last(took time.Duration) int {
 }
 
 // copartition claims one of n co-partitions; -1: there is none.
-func (t *Together) copartition(n int) int {
+func (t *SharedJoin) copartition(n int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.next >= n {
@@ -139,7 +139,7 @@ func (t *Together) copartition(n int) int {
 
 // leave says that an execution reads no window any more. The last one frees them: each
 // window belongs to the execution that has allocated it.
-func (t *Together) leave() {
+func (t *SharedJoin) leave() {
 	for _, f := range t.left() {
 		f()
 	}
@@ -147,7 +147,7 @@ func (t *Together) leave() {
 
 // AfterReads calls f when no execution reads windows any more, at once if none does. The
 // device memory of an execution that has ended may be used by others only then.
-func (t *Together) AfterReads(f func()) {
+func (t *SharedJoin) AfterReads(f func()) {
 	t.mu.Lock()
 	if t.users > 0 {
 		t.after = append(t.after, f)
@@ -159,7 +159,7 @@ func (t *Together) AfterReads(f func()) {
 
 // left counts an execution that has left. If it is the last one, it frees the windows and
 // returns what is to be called then.
-func (t *Together) left() (after []func()) {
+func (t *SharedJoin) left() (after []func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.users--; t.users > 0 {

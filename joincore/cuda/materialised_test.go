@@ -46,9 +46,9 @@ func keyedInput(rows, distinct, nullEvery int, widths ...int) *joincore.Relation
 	return r
 }
 
-// TestKeysThatGoWhole: sides are joined whole where keys may be NULL, are some or
+// TestMaterialisedKeys: sides are joined whole where keys may be NULL, are some or
 // all of them, differ in width, or have several parts.
-func TestKeysThatGoWhole(t *testing.T) {
+func TestMaterialisedKeys(t *testing.T) {
 	p := provider(t, 256<<20)
 	for _, c := range []struct {
 		name        string

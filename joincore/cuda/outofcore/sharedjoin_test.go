@@ -25,7 +25,7 @@ func (o *owner) Memory() joincore.Memory { return &o.memory }
 // other in between, and the last one frees all windows.
 func TestTogether(t *testing.T) {
 	const members, windows, copartitions = 3, 40, 16
-	x := NewTogether(members, true)
+	x := NewSharedJoin(members, true)
 	owners := make([]owner, members)
 	var mu sync.Mutex
 	var filled, joined []int
@@ -95,7 +95,7 @@ func TestTogether(t *testing.T) {
 // TestAfterReads: what is to be done when no execution reads windows any more is done when
 // the last one has left, and at once afterwards.
 func TestAfterReads(t *testing.T) {
-	x, done := NewTogether(2, true), 0
+	x, done := NewSharedJoin(2, true), 0
 	var wait sync.WaitGroup
 	for range 2 {
 		wait.Go(func() {
@@ -124,7 +124,7 @@ func TestAfterReads(t *testing.T) {
 // A member whose context ends does not wait for one that has failed, and members that cut
 // inputs differently fail.
 func TestTogetherWithoutAMember(t *testing.T) {
-	x := NewTogether(2, true)
+	x := NewSharedJoin(2, true)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(joincore.ErrBudget)
 	if _, _, err := x.agree(ctx, 1, 10); !errors.Is(err, joincore.ErrBudget) {

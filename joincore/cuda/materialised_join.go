@@ -16,23 +16,23 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// whole is an inner join that takes both sides at once, and moves what is read
+// materialisedJoin is an inner join that takes both sides at once, and moves what is read
 // later with the key (GFTR's OM) where that is cheaper than fetching it. It
 // keeps nothing between Prepare and Probe but columns of the build side.
-type whole struct {
+type materialisedJoin struct {
 	e      *execution
 	spec   *device.JoinSpec
 	run    columnar.Func
 	build  *space
-	side   *wholeSide
+	side   *materialisedSide
 	mark   driver.Mark
 	report joincore.JoinStats
 	// What crossing the link is predicted to take, and what preparing took.
 	crossing, prepare time.Duration
 }
 
-// wholes are the algorithms that join whole sides; the one for 0 chooses.
-var wholes = map[joincore.Algorithm]columnar.Func{
+// materialisedAlgorithms are the algorithms that join whole sides; the one for 0 chooses.
+var materialisedAlgorithms = map[joincore.Algorithm]columnar.Func{
 	joincore.PHJOM: phj.OM, joincore.PHJUM: phj.UM, joincore.SMJUM: columnar.SMJUM, joincore.SMJOM: columnar.SMJOM, joincore.NPJ: columnar.NPJ,
 	0: selector.Run,
 }
@@ -43,22 +43,22 @@ func (e *execution) suits(spec *device.JoinSpec) (columnar.Func, string) {
 	if e.p.rowIDsOnly {
 		return nil, "the provider joins by row ids only"
 	}
-	if reason := unfitForWhole(spec); reason != "" {
+	if reason := unfitForMaterialised(spec); reason != "" {
 		return nil, reason
 	}
-	return wholes[spec.Algorithm], ""
+	return materialisedAlgorithms[spec.Algorithm], ""
 }
 
-// prepareWhole gathers the build side's columns where they are not at hand.
-func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, build *space, run columnar.Func) (*whole, error) {
-	j := &whole{e: e, spec: spec, run: run, build: build, mark: e.workspace.arena.Mark()}
+// prepareMaterialised gathers the build side's columns where they are not at hand.
+func (e *execution) prepareMaterialised(ctx context.Context, spec *device.JoinSpec, build *space, run columnar.Func) (*materialisedJoin, error) {
+	j := &materialisedJoin{e: e, spec: spec, run: run, build: build, mark: e.workspace.arena.Mark()}
 	j.report.BuildRows = build.rows
 	j.crossing = e.crossing(build, spec.Build, nil, spec.KeepBuild)
 	start := time.Now()
 	defer func() { j.prepare = time.Since(start) }()
 	var err error
 	before := e.workspace.main.Cost()
-	j.side, err = e.wholeSide(ctx, build, spec.Build, spec.KeepBuild)
+	j.side, err = e.materialise(ctx, build, spec.Build, spec.KeepBuild)
 	j.report.Work.Add(e.workspace.main.WorkSince(before))
 	if err != nil {
 		e.workspace.arena.Rewind(j.mark)
@@ -70,7 +70,7 @@ func (e *execution) prepareWhole(ctx context.Context, spec *device.JoinSpec, bui
 // Probe joins. Where the device has too little memory for that, the columns are
 // too many, or the probe side comes over the link in windows, the join goes by
 // row numbers after all.
-func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
+func (j *materialisedJoin) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from, arena := j.e.space(probe), j.e.workspace.arena
 	if j.side == nil {
 		return j.byNumber(ctx, from, emit, "no row of its build side has a key")
@@ -83,7 +83,7 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	start := time.Now()
 	j.crossing += j.e.crossing(from, j.spec.Match.Probe, nil, j.spec.KeepProbe)
 	before := j.e.workspace.main.Cost()
-	side, err := j.e.wholeSide(ctx, from, j.spec.Match.Probe, j.spec.KeepProbe)
+	side, err := j.e.materialise(ctx, from, j.spec.Match.Probe, j.spec.KeepProbe)
 	j.report.Work.Add(j.e.workspace.main.WorkSince(before))
 	if err == nil && side != nil {
 		var out *columnar.Output
@@ -99,7 +99,7 @@ func (j *whole) Probe(ctx context.Context, probe device.Space, emit func(device.
 	arena.Rewind(mark)
 	reason := "no row of its probe side has a key"
 	if err != nil {
-		reason = notWhole(err)
+		reason = whyNotMaterialised(err)
 	}
 	return j.byNumber(ctx, from, emit, reason)
 }
@@ -114,7 +114,7 @@ func failed(ctx context.Context, err error) bool {
 
 // join runs the join of a probe side that has been asked for since start. What
 // the join itself does not take is spent on columns that cross the link.
-func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*columnar.Output, error) {
+func (j *materialisedJoin) join(ctx context.Context, probe *materialisedSide, start time.Time) (*columnar.Output, error) {
 	out, report, err := j.run(ctx, j.e.p.context, j.e.workspace.main.Stream(), j.e.workspace.arena, &columnar.Join{
 		Build: j.side.Side, Probe: probe.Side, OutputRows: j.room(probe),
 		NoKey: !j.side.keyKept && !probe.keyKept, Phases: true,
@@ -140,7 +140,7 @@ func (j *whole) join(ctx context.Context, probe *wholeSide, start time.Time) (*c
 
 // room is the result's expected size, as far as a quarter of the free memory
 // holds it: a larger result is matched once more, when its size is known.
-func (j *whole) room(probe *wholeSide) int64 {
+func (j *materialisedJoin) room(probe *materialisedSide) int64 {
 	width := int64(probe.Key.Bytes)
 	for _, c := range slices.Concat(j.side.Payload, probe.Payload) {
 		width += int64(c.Bytes)
@@ -149,7 +149,7 @@ func (j *whole) room(probe *wholeSide) int64 {
 }
 
 // emit hands out the result in windows of its columns.
-func (j *whole) emit(out *columnar.Output, probe *wholeSide, emit func(device.Space) error) error {
+func (j *materialisedJoin) emit(out *columnar.Output, probe *materialisedSide, emit func(device.Space) error) error {
 	window := int64(emitRows)
 	if j.e.opt.EmitRows > 0 {
 		window = int64(j.e.opt.EmitRows)
@@ -169,7 +169,7 @@ func (j *whole) emit(out *columnar.Output, probe *wholeSide, emit func(device.Sp
 const emitRows = 1 << 25
 
 // byNumber does the join by row numbers, for the given reason.
-func (j *whole) byNumber(ctx context.Context, probe *space, emit func(device.Space) error, reason string) error {
+func (j *materialisedJoin) byNumber(ctx context.Context, probe *space, emit func(device.Space) error, reason string) error {
 	other, err := j.e.prepareNumbers(ctx, j.spec, j.build, reason)
 	if err != nil {
 		return err
@@ -181,14 +181,14 @@ func (j *whole) byNumber(ctx context.Context, probe *space, emit func(device.Spa
 }
 
 // Leftover has nothing to return: an inner join leaves no rows over.
-func (j *whole) Leftover(context.Context, func(device.Space) error) error { return nil }
+func (j *materialisedJoin) Leftover(context.Context, func(device.Space) error) error { return nil }
 
 // Report says what the join has done so far.
-func (j *whole) Report() joincore.JoinStats {
+func (j *materialisedJoin) Report() joincore.JoinStats {
 	r := j.report
 	r.Phases = slices.Clone(r.Phases)
 	return r
 }
 
 // Release gives the build side's columns back.
-func (j *whole) Release() { j.e.workspace.arena.Rewind(j.mark) }
+func (j *materialisedJoin) Release() { j.e.workspace.arena.Rewind(j.mark) }

@@ -13,8 +13,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// wholeSide is a side of a join as columns, and what each of them is.
-type wholeSide struct {
+// materialisedSide is a side of a join as columns, and what each of them is.
+type materialisedSide struct {
 	columnar.Side
 	// plain is the key's column, if the key is one column. Other keys are
 	// concatenated parts, which are not read later.
@@ -31,14 +31,14 @@ type payload struct {
 	member
 }
 
-// wholeSide returns the columns of those rows of a space that have a key,
+// materialise returns the columns of those rows of a space that have a key,
 // gathered where they are reached by row number; nil where no row can have one.
-func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, keep device.Keep) (*wholeSide, error) {
+func (e *execution) materialise(ctx context.Context, all *space, key *device.Key, keep device.Keep) (*materialisedSide, error) {
 	s, err := e.keyed(ctx, all, key, keep)
 	if s == nil || err != nil {
 		return nil, err
 	}
-	w := &wholeSide{Side: columnar.Side{Rows: s.rows}}
+	w := &materialisedSide{Side: columnar.Side{Rows: s.rows}}
 	if err := w.takeKey(ctx, e, s, key); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (e *execution) wholeSide(ctx context.Context, all *space, key *device.Key, 
 }
 
 // addValues adds a column. The join waits for the upload of one that it reads where it is.
-func (w *wholeSide) addValues(ctx context.Context, e *execution, s *space, ref joincore.ColumnRef) error {
+func (w *materialisedSide) addValues(ctx context.Context, e *execution, s *space, ref joincore.ColumnRef) error {
 	var ready []*driver.Event
 	c, err := e.lookupAfter(ctx, s, func(event *driver.Event) error {
 		ready = append(ready, event)
@@ -94,7 +94,7 @@ func (w *wholeSide) addValues(ctx context.Context, e *execution, s *space, ref j
 	return nil
 }
 
-func (w *wholeSide) addNumbers(e *execution, s *space, input int) error {
+func (w *materialisedSide) addNumbers(e *execution, s *space, input int) error {
 	m, ok := s.members[input]
 	if !ok {
 		return nil
@@ -113,7 +113,7 @@ func (w *wholeSide) addNumbers(e *execution, s *space, input int) error {
 	return nil
 }
 
-func (w *wholeSide) add(c columnar.Column, p payload) {
+func (w *materialisedSide) add(c columnar.Column, p payload) {
 	w.Payload = append(w.Payload, c)
 	w.payload = append(w.payload, p)
 }
@@ -144,7 +144,7 @@ func (e *execution) dense(c rowid.Column, rows int64) (columnar.Column, driver.P
 }
 
 // cover adds the columns of a result, from the given row on, to a space.
-func (w *wholeSide) cover(s *space, key columnar.Column, columns []columnar.Column, first int64) {
+func (w *materialisedSide) cover(s *space, key columnar.Column, columns []columnar.Column, first int64) {
 	at := func(c columnar.Column) driver.Ptr { return c.Addr + driver.Ptr(first*int64(c.Bytes)) }
 	if w.keyKept {
 		s.carried[*w.plain] = rowid.Column{Values: at(key), Width: key.Bytes}
