@@ -31,7 +31,7 @@ type materialisedJoin struct {
 	crossing, prepare time.Duration
 }
 
-// materialisedAlgorithms are the algorithms that join whole sides; the one for 0 chooses.
+// materialisedAlgorithms are the algorithms that join materialised sides; the one for 0 chooses.
 var materialisedAlgorithms = map[joincore.Algorithm]columnar.Func{
 	joincore.PHJOM: phj.OM, joincore.PHJUM: phj.UM, joincore.SMJUM: columnar.SMJUM, joincore.SMJOM: columnar.SMJOM, joincore.NPJ: columnar.NPJ,
 	0: selector.Run,

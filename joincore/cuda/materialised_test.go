@@ -46,7 +46,7 @@ func keyedInput(rows, distinct, nullEvery int, widths ...int) *joincore.Relation
 	return r
 }
 
-// TestMaterialisedKeys: sides are joined whole where keys may be NULL, are some or
+// TestMaterialisedKeys: sides are joined materialised where keys may be NULL, are some or
 // all of them, differ in width, or have several parts.
 func TestMaterialisedKeys(t *testing.T) {
 	p := provider(t, 256<<20)

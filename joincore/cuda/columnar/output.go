@@ -2,9 +2,7 @@
 
 package columnar
 
-import (
-	"gpujoin/joincore/cuda/driver"
-)
+import "gpujoin/joincore/cuda/driver"
 
 // Source is where the kernels read a side's payload once partners are known: values
 // by the row number in the match, or, if Gather is set, row numbers first and the

@@ -2,9 +2,7 @@
 
 package columnar
 
-import (
-	"gpujoin/joincore/cuda/driver"
-)
+import "gpujoin/joincore/cuda/driver"
 
 // sortedColumn is a column that a sort moves; `from` 0 stands for row numbers.
 type sortedColumn struct {

@@ -1,8 +1,6 @@
 package columnar
 
-import (
-	"testing"
-)
+import "testing"
 
 func smjVolumeOf(keyBytes int, rows [2]int64, widths [2][]int, outputRows int64) (v smjVolume, in int64) {
 	v = smjVolume{keyBytes: keyBytes, rows: rows, widths: widths, rowBytes: int64(keyBytes), outputRows: outputRows}

@@ -3,6 +3,7 @@ package rowid
 import (
 	"math/bits"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
 
@@ -95,3 +96,65 @@ func flagsOf(m *device.Match) uint64 {
 	}
 	return flags
 }
+
+// scatterPlan says into how many partitions the rows of a launch are scattered, and for
+// how many rows each has space. Without partitions it is empty.
+type scatterPlan struct {
+	partitions, capacity int64
+	groups               int64 // that a partition is expected to have
+}
+
+const (
+	// leastScattered bounds the rows that are worth scattering, rowsPerGroup those of a
+	// group: fewer add to the table where it is in about the same time.
+	leastScattered, rowsPerGroup = 1 << 20, 4
+	// There are several partitions for each multiprocessor, and few enough that a block
+	// has counters for all.
+	leastPartitions, mostPartitions = 1 << 10, 1 << 13
+	countsApart                     = 8 // GJ_COUNTS_APART
+)
+
+// planScatter plans a launch of rows, of which the given fraction may have a group.
+// held is how many groups a block's table holds, free the memory. Rows are only
+// scattered if the groups' table exceeds the L2 cache: adding to it there is faster.
+func planScatter(rows, groups int64, passed float64, held, slotBytes, cache, free int64) scatterPlan {
+	if nextPower(2*groups)*slotBytes <= cache || groups <= held || held < 64 || rows < leastScattered || float64(rows)*passed < float64(rowsPerGroup*groups) {
+		return scatterPlan{}
+	}
+	partitions := max(nextPower((groups*5/4+held-1)/held), leastPartitions)
+	// The fraction is a lower bound: rows of the same group look like one.
+	capacity := int64(float64(rows)*min(1.6*passed, 1)/float64(partitions)*9/8) + 256
+	p := scatterPlan{partitions: partitions, capacity: capacity, groups: groups/partitions + 1}
+	if partitions > mostPartitions || p.bytes() > free/2 {
+		return scatterPlan{}
+	}
+	return p
+}
+
+// bytes returns the device memory of the partitions.
+func (p *scatterPlan) bytes() int64 { return 4 * p.partitions * (p.capacity + countsApart) }
+
+// PayloadKind is what is moved with the key of a row.
+type PayloadKind uint8
+
+const (
+	PayloadValues   PayloadKind = iota // values of a column
+	PayloadValidity                    // a byte a row: whether the column's value is there
+	PayloadRowIDs                      // row ids of an input
+)
+
+// Movable reports whether kernels can move values of a column with the key. Values
+// of other columns are copied by the host, by row id.
+func Movable(c joincore.Column) bool {
+	return c.Kind == joincore.Fixed && (c.Width <= 8 || c.Width == 16)
+}
+
+// None is the position of a row that is not there: the NULL side of an outer
+// join.
+const None = ^uint32(0)
+
+const (
+	// firstRows and nextRows are those of the first two launches, which show how many
+	// groups there are.
+	firstRows, nextRows = 1 << 14, 1 << 22
+)

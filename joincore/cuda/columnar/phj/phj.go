@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
@@ -82,4 +83,161 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 		b.ReadBack = columnar.PhaseReadBack
 		return r.run(ctx)
 	})
+}
+
+// run is one join on its way.
+type run struct {
+	*columnar.Job
+	state   *state
+	options Options
+
+	widths   [2][]int // of the payload that the result has; none for row numbers
+	keyWords int
+	bits     int
+	modes    [2]mode
+	shapes   [2]shape
+	kernels  joinKernels
+	bypass   *bypass       // hot keys go round the partitions; nil: none do
+	shared   bool          // rows may come from other devices, whose passes send fields as they are
+	bloom    bool          // the probe side is what a Bloom filter leaves of it, or will be
+	given    columnar.Side // the probe side as it was given
+
+	d        joinDescriptor
+	lanes    [2]uint64 // addresses of packed sides' lanes, and their rows
+	laneRows [2]uint64
+	// positions are the addresses to which the match writes packed sides' positions.
+	positions [2]uint64
+	fields    []field
+	packed    []packedField
+	tables    tables
+	output    output
+	counted   uint64 // the sides whose keys are counted
+	sampled   summary
+	cold      int64 // probe rows that were not bypassed
+}
+
+// run queues the join, waits for it and returns its result.
+func (r *run) run(ctx context.Context) (*columnar.Output, error) {
+	r.keyWords = r.Join.Build.Key.Bytes / 4
+	if !r.Join.RowIDs {
+		for i, s := range r.Sides {
+			r.widths[i] = columnar.Widths(s.Payload)
+		}
+	}
+	r.modes = r.options.modes()
+	r.given = r.Join.Probe
+	r.bloom = r.options.Bloom == bloomOn && r.reducible()
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
+	if err := r.takeTables(); err != nil {
+		return nil, err
+	}
+	r.Begin()
+	if r.sampling() {
+		if err := r.sample(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if r.bloom {
+		if err := r.reduce(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.partitionBoth(ctx); err != nil {
+		return nil, err
+	}
+	r.matchAndClose()
+	return r.result(ctx)
+}
+
+// result waits for the join, which is repeated if its result is larger than expected, and
+// returns its result.
+func (r *run) result(ctx context.Context) (*columnar.Output, error) {
+	rows, err := r.finish(ctx)
+	if err == nil && rows > r.output.rows {
+		rows, err = r.again(ctx, rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.ended(rows), nil
+}
+
+// ended completes the report, and returns the result.
+func (r *run) ended(rows int64) *columnar.Output {
+	r.Report.Algorithm = r.name()
+	r.Model(r.traffic())
+	return r.output.result(rows)
+}
+
+// partitionBoth moves both sides into their partitions, hot keys round them
+// where that was decided and there is memory for it.
+func (r *run) partitionBoth(ctx context.Context) error {
+	if r.bypass == nil {
+		return r.partition()
+	}
+	err := r.Attempt(func() error { return r.partitionCold(ctx) })
+	if errors.Is(err, joincore.ErrBudget) {
+		return r.withoutBypass(r.Join.OutputRows)
+	}
+	return err
+}
+
+// withoutBypass restarts a join without its bypass, with the whole probe side
+// and with memory for rows result rows.
+func (r *run) withoutBypass(rows int64) error {
+	r.bypass, r.bloom, r.modes = nil, false, [2]mode{carry, carry}
+	r.Join.Probe, r.counted = r.given, 0
+	if err := r.plan(); err != nil {
+		return err
+	}
+	r.Rewind(r.tables.bottom)
+	r.options.Materialise, r.Join.OutputRows = "om", rows
+	if err := r.takeTables(); err != nil {
+		return err
+	}
+	return r.partition()
+}
+
+// again matches once more, into room for the rows that the first time has
+// counted: the partitions still lie there. A join with a bypass has nothing to
+// begin from, since its result began before they were made.
+func (r *run) again(ctx context.Context, rows int64) (int64, error) {
+	if r.bypass != nil {
+		if err := r.withoutBypass(rows); err != nil {
+			return 0, err
+		}
+	} else {
+		if err := r.takeOutput(rows); err != nil {
+			return 0, err
+		}
+		r.copyIn()
+		r.Set(r.d.Counters, 0, 8*counters)
+	}
+	r.matchAndClose()
+	return r.finish(ctx)
+}
+
+// launch queues a kernel; each begins with the descriptor.
+func (r *run) launch(k *driver.Kernel, grid int, args ...uint64) {
+	r.Launch(k, grid, append([]uint64{r.tables.join}, args...)...)
+}
+
+// phase ends a phase. What it reads and writes is known when the join has ended.
+func (r *run) phase(name string) { r.Phase(name, 0) }
+
+// copyIn brings the descriptor and the fields to the device.
+func (r *run) copyIn() {
+	columnar.PutAt(r.Job, r.tables.join, &r.d, r.fields)
+	if len(r.packed) > 0 {
+		columnar.PutAt(r.Job, r.tables.packed, &r.packed[0], r.packed[1:])
+	}
+}
+
+// finish waits for the join and returns its rows, also those that did not fit.
+func (r *run) finish(ctx context.Context) (int64, error) {
+	var words [counters]uint64
+	err := r.Read(ctx, r.d.Counters, words[:])
+	return int64(words[counterOutputRows]), err
 }
