@@ -76,7 +76,10 @@ extern GjReject gj_translate_aggregation(PlannerInfo *root, const GjTree *tree,
 /* Does the daemon accept the document of a job with the tree and this above it? */
 extern bool gj_aggregation_fits(const GjAggregation *a, const GjTree *tree);
 
-/* Gives what it reads numbers in the job that is being made, and writes it. */
+/*
+ * Places the columns and parameters that it reads in the job that is being made, and
+ * writes its texts.
+ */
 extern GjAggregate *gj_write_aggregation(GjInputs *inputs, const GjAggregation *a);
 
 /* ---- its columns and functions ---- */

@@ -1,9 +1,9 @@
 /*
  * plan/block/functions.c - aggregate functions, as the daemon computes them.
  *
- * The daemon counts, sums integers in 128 bits, and finds extremes.  What
- * PostgreSQL makes of these, with its display scale, is decided here and done
- * by result/aggregates.c.
+ * The daemon counts, sums integers in 128 bits, and finds extremes.  This file
+ * decides how PostgreSQL's results and their display scales follow from these, and
+ * result/aggregates.c computes them.
  */
 #include "postgres.h"
 
@@ -95,7 +95,7 @@ add_spread(GjAggregation *a, GjExpr *arg, GjExpr *filter, bool distinct,
 	return GJ_ACCEPTED;
 }
 
-/* What the daemon computes for an aggregate function of one argument. */
+/* The daemon's part of an aggregate function of one argument. */
 typedef enum Computation
 {
 	COMPUTE_NOTHING,

@@ -119,8 +119,8 @@ compare_nan(GjPageTest test, GjExpr *value)
 }
 
 /*
- * a < b, NULL where either is.  NaN is known to be the greater one without
- * looking at the other operand, so what may be NULL is looked at again.
+ * a < b, NULL where either is.  NaN is the greater one whatever the other operand
+ * is, so an operand that may be NULL is read again.
  */
 static GjExpr *
 less(const Operand *a, const Operand *b)

@@ -40,8 +40,8 @@ static const GjUnscaled no_numbers = {.scale = -1};
 #define LARGEST_SAMPLE INT64CONST(1000000000000000)
 
 /*
- * What the statistics say about the values of a column: the common ones, and
- * bounds of ranges, of which the first and the last are the extremes.
+ * The statistics know common values of a column, and bounds of ranges, of which the
+ * first and the last are the extremes.
  */
 static const int kinds[] = {STATISTIC_KIND_MCV, STATISTIC_KIND_HISTOGRAM};
 
@@ -151,7 +151,7 @@ samples_look_alike(HeapTuple tuple)
 	return trimmed || one_scale;
 }
 
-/* What the statistics say about a column, if it has numbers without a declared scale. */
+/* Reads the statistics of a column, if it has numbers without a declared scale. */
 static void
 examine(PlannerInfo *root, const Var *var, GjUnscaled *column)
 {

@@ -200,7 +200,7 @@ is_total_value(Oid function)
 		is_member(total_value_functions, lengthof(total_value_functions), function);
 }
 
-/* What is known of an expression. */
+/* An expression that is searched for anything that is not total. */
 typedef struct Total
 {
 	const Var  *var;			/* one of its columns */

@@ -78,7 +78,7 @@ add_joins(GjInputs *inputs, const GjTree *tree, bool whole)
 	GjJoin	   *join;
 	bool		inner = tree->kind == JOIN_INNER;
 
-	/* below an aggregation, also what the backend would evaluate later */
+	/* below an aggregation, also the conditions that the backend would evaluate later */
 	List	   *shipped = whole ? tree->shipped : NIL;
 	ListCell   *lc;
 
