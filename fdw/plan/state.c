@@ -8,9 +8,8 @@
 
 #include "compat.h"
 #include "daemon/status.h"
-#include "plan/cost/rows_input.h"
-#include "plan/cost/rows_scan.h"
-#include "plan/cost/speedup.h"
+#include "plan/cost/cost.h"
+#include "plan/cost/rows.h"
 #include "plan/state.h"
 
 /* ---- what the planner's hooks remember about a relation ---- */

@@ -203,7 +203,7 @@ typedef struct GjBaserel
 								 * which order the table is stored */
 	Bitmapset  *in_order;
 	GjOrder    *order;		/* plan/cost/rows_range.c; NULL: unknown */
-	struct GjValues *values;	/* plan/cost/distinct.c, of examined columns */
+	struct GjValues *values;	/* plan/cost/rows.c, of examined columns */
 	struct GjUnscaled *unscaled; /* plan/expr/unscaled_numeric.c, of examined columns */
 	double		growth;		/* of a subquery's rows; 0: unknown */
 	GjKnownTime times[GJ_VARIANTS];

@@ -21,8 +21,7 @@
 #include "compat.h"
 #include "options.h"
 #include "plan/block/block.h"
-#include "plan/cost/offloaded.h"
-#include "plan/cost/price.h"
+#include "plan/cost/cost.h"
 #include "plan/cost/rows.h"
 #include "plan/filter/filter.h"
 #include "plan/input/computed.h"
@@ -266,7 +265,7 @@ make_path(const QueryBlock *block, GjVariant variant, GjTree *tree)
 	return path;
 }
 
-/* Makes a path's cost, which is one of plan/cost/offloaded.h, comparable with core's. */
+/* Makes a path's cost, which is one of plan/cost/cost.h, comparable with core's. */
 static void
 convert_cost(Path *path, double unit)
 {

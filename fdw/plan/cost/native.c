@@ -22,25 +22,12 @@
 
 #include "options.h"
 #include "plan/block/block.h"
-#include "plan/cost/native.h"
-#include "plan/cost/native_expr.h"
-#include "plan/cost/native_node.h"
-#include "plan/cost/native_scan.h"
+#include "plan/cost/cost.h"
+#include "plan/cost/rates.h"
 #include "plan/cost/rows.h"
-#include "plan/cost/rows_scan.h"
-#include "plan/cost/speedup.h"
 #include "plan/input/input.h"
 #include "plan/join/join.h"
 #include "plan/native/native.h"
-
-/* ns, measured on a core of about 3 GHz */
-#define GROUP_NS 60				/* aggregation, per row that is looked up */
-#define GROUP_KEY_NS 25			/* per column */
-#define GROUP_MISS_NS 250
-#define GROUP_OUT_NS 200		/* per group that is returned */
-#define GATHER_ROW_NS 200
-#define GATHER_START_NS 5e6
-#define SUBQUERY_ROW_NS 15
 
 /*
  * Returns the time of a path below another one, and adds what it saves to *sum.
@@ -455,4 +442,24 @@ gj_path_ns(PlannerInfo *root, const Path *path, GjTime *time)
 {
 	*time = estimate_kept(root, path);
 	return path->parallel_workers > 0 ? elapsed(time->ns, path->parallel_workers) : time->ns;
+}
+
+/* ---- how long sorts take ---- */
+
+double
+gj_sort_ns(double rows, const List *pathkeys)
+{
+	const PathKey *key = pathkeys == NIL ? NULL : linitial(pathkeys);
+	const EquivalenceMember *member = key == NULL ? NULL :
+		linitial(key->pk_eclass->ec_members);
+
+	return gj_sort_type_ns(rows, member == NULL ? InvalidOid : member->em_datatype);
+}
+
+double
+gj_sort_type_ns(double rows, Oid type)
+{
+	bool		fast = !OidIsValid(type) || get_typbyval(type);
+
+	return rows * (GJ_STORE_NS * 2 + log2(Max(rows, 2)) * (fast ? COMPARE_NS : COMPARE_SLOW_NS));
 }

@@ -18,24 +18,8 @@
 #include "job/job.h"
 #include "job/page_qual.h"
 #include "options.h"
-#include "plan/cost/native_expr.h"
-
-/* ns, measured on a core of about 3 GHz */
-#define STEP_NS 1.5				/* of the expression interpreter */
-#define OPERATOR_NS 6
-#define NUMERIC_COMPARISON_NS 25
-#define NUMERIC_OPERATOR_NS 70
-#define TEXT_NS 30
-#define LIKE_NS 110
-#define HASHED_SUBPLAN_NS 100
-#define TRANSITION_NS 12
-#define NUMERIC_TRANSITION_NS 75
-#define ORDERED_TRANSITION_NS 300	/* DISTINCT or ORDER BY: rows are sorted */
-
-#define PAGE_INTEGER_NS 2.5		/* comparisons on a page */
-#define PAGE_NUMERIC_NS 6
-#define PAGE_TEXT_NS 8
-#define PAGE_EXPRESSION_NS 25	/* to make a slot of a row */
+#include "plan/cost/cost.h"
+#include "plan/cost/rates.h"
 
 static bool
 is_text(Oid type)

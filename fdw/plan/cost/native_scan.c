@@ -24,23 +24,11 @@
 
 #include "compat.h"
 #include "options.h"
-#include "plan/cost/native_expr.h"
-#include "plan/cost/native_scan.h"
-#include "plan/cost/speedup.h"
+#include "plan/cost/cost.h"
+#include "plan/cost/rates.h"
 #include "plan/state.h"
 
 /* ns, measured on a core of about 3 GHz */
-#define PAGE_NS 2500			/* to find a cached page and its visible rows */
-#define ROW_NS 35				/* to return a row of it to the node above */
-#define COLUMN_NS 4				/* to find the next column of a row */
-#define DESCENT_NS 1000			/* from the root of an index to its leaf */
-#define DESCENT_MISS_NS 2500	/* if the index is not in the cache */
-#define ENTRY_NS 30
-#define FETCH_NS 120			/* of a row by its address */
-#define FETCH_MISS_NS 1600		/* if the table is not in the cache */
-
-#define CACHED_BYTES 2e6		/* no access misses */
-#define UNCACHED_BYTES 128e6	/* all miss */
 
 #define IN_ORDER 0.9			/* least correlation that counts as such */
 

@@ -18,10 +18,46 @@
 
 #include "compat.h"
 #include "options.h"
-#include "plan/cost/native_expr.h"
-#include "plan/cost/native_scan.h"
-#include "plan/cost/offloaded.h"
-#include "plan/cost/speedup.h"
+#include "plan/cost/cost.h"
+#include "plan/cost/rates.h"
+
+/* ---- how many processes share the work of a parallel path ---- */
+
+/* as the daemon's status file said when it was last read */
+static int	processors = 1;
+
+double
+gj_divisor(int workers)
+{
+	double		divisor = workers;
+
+	/* more workers leave the leader less time to help (costsize.c) */
+	if (parallel_leader_participation && workers > 0)
+		divisor += Max(0, 1.0 - 0.3 * workers);
+	return Max(1, divisor);
+}
+
+void
+gj_set_processors(int available)
+{
+	processors = available;
+}
+
+double
+gj_speedup(int workers)
+{
+	bool		leader = workers == 0 || parallel_leader_participation;
+
+	return Min(workers + leader, processors);
+}
+
+int
+gj_most_workers(void)
+{
+	return Max(1, processors - (parallel_leader_participation ? 1 : 0));
+}
+
+/* ---- offloaded ---- */
 
 #define FIRST_RATE_LOG2 10		/* layout.h: build sizes 2^(10 + 2 i) */
 #define RATE_LOG2_STEP 2
@@ -30,16 +66,7 @@
 #define GROUPS_LOG2_STEP 6
 #define KEY_FUNCTIONS 2			/* a further key takes as long as so many
 								 * functions */
-#define FILTER_NS 4				/* testing an integer */
-#define FILTER_HASH_NS 8		/* testing a key whose bytes are hashed */
-#define FILTER_LENGTH_NS 4		/* more, if the lengths of keys differ */
-#define FILTER_WORD_NS 1		/* more, for each 8 bytes of a key */
-#define FILTER_NUMERIC_NS 4		/* more, for the canonical form of a numeric */
-#define FED_ROW_NS 10			/* the daemon's work for a row without a partner, at
-								 * least */
 #define GROUP_HEADER 48			/* bytes of a group besides its keys */
-#define WIDE_KEY_NS 30			/* grouping by a key that is no integer, per row */
-#define WIDE_KEY_MISS_NS 150	/* more, if the groups are not in the cache */
 
 Cost
 gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)

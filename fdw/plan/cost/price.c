@@ -10,8 +10,7 @@
 #include "optimizer/cost.h"
 
 #include "options.h"
-#include "plan/cost/native.h"
-#include "plan/cost/price.h"
+#include "plan/cost/cost.h"
 #include "plan/native/native.h"
 
 GjNativeTime

@@ -12,15 +12,59 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/memutils.h"
 #include "utils/selfuncs.h"
 
 #include "compat.h"
+#include "options.h"
+#include "plan/cost/cost.h"
 #include "plan/cost/rows.h"
-#include "plan/cost/rows_range.h"
-#include "plan/cost/rows_scan.h"
+#include "plan/input/computed.h"
 #include "plan/state.h"
+
+/* ---- how many different values the columns of inputs have ---- */
+
+static void
+examine(PlannerInfo *root, const Var *var, GjValues *values)
+{
+	const Expr *computed = gj_computed(root, var);
+	VariableStatData data;
+	bool		is_default;
+
+	examine_variable(root,
+					 computed != NULL ? (Node *) gj_without_placeholders((Expr *) computed) : (Node *) var,
+					 0, &data);
+	values->distinct = Max(get_variable_numdistinct(&data, &is_default), 1);
+	values->known = !is_default;
+	if (HeapTupleIsValid(data.statsTuple))
+		values->null_fraction = ((Form_pg_statistic) GETSTRUCT(data.statsTuple))->stanullfrac;
+	ReleaseVariableStats(data);
+}
+
+const GjValues *
+gj_values(PlannerInfo *root, const Var *var)
+{
+	GjBaserel  *base = gj_base_slot(gj_base_rel(root, var->varno));
+	GjValues   *values;
+
+	for (values = base->values; values != NULL; values = values->next)
+		if (values->attnum == var->varattno)
+			return values;
+
+	/* with GEQO the relation outlives the current memory context */
+	values = MemoryContextAllocZero(GetMemoryChunkContext(base), sizeof(GjValues));
+	values->attnum = var->varattno;
+	examine(root, var, values);
+	values->next = base->values;
+	base->values = values;
+	return values;
+}
+
+/* ---- rows ---- */
 
 /* An equality of columns of two tables. */
 typedef struct Equality
@@ -345,4 +389,85 @@ gj_grown_groups(double groups, double core_rows, double rows)
 			high = keys;
 	}
 	return Min(high * (1 - exp(-rows / high)), groups * rows / core_rows);
+}
+
+/* ---- rows scan ---- */
+
+bool
+gj_lacks_statistics(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	const Query *query = rte->subquery;
+
+	if (rte->rtekind == RTE_CTE)
+		return true;
+	return rte->rtekind == RTE_SUBQUERY &&
+		(query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+		 query->distinctClause != NIL || query->setOperations != NULL);
+}
+
+/*
+ * A library that knows how many rows a function returns may say so in the
+ * function's path only.
+ */
+static double
+function_growth(const RelOptInfo *rel)
+{
+	double		rows = rel->rows;
+	ListCell   *lc;
+
+	if (rel->rtekind != RTE_FUNCTION)
+		return 1;
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		if (path->param_info == NULL)
+			rows = Max(rows, path->rows);
+	}
+	return rows / Max(rel->rows, 1);
+}
+
+/* core expects that one row in 200 has a value, of several columns one in 40000. */
+double
+gj_scan_growth(PlannerInfo *root, const RelOptInfo *rel)
+{
+	if (rel->reloptkind != RELOPT_BASEREL)
+		return 1;
+	if (rel->baserestrictinfo == NIL || !gj_lacks_statistics(root, rel))
+		return function_growth(rel);
+	return Max(1, sqrt(rel->tuples / Max(rel->rows, 1)));
+}
+
+double
+gj_rows_read(PlannerInfo *root, const RelOptInfo *rel)
+{
+	if (rel->reloptkind == RELOPT_BASEREL && gj_lacks_statistics(root, rel))
+		return Max(rel->rows, rel->tuples);
+	return rel->rows;
+}
+
+/* ---- rows of subqueries and CTEs that core underestimates ---- */
+
+/*
+ * Joins in a subquery or CTE may be underestimated, and then so are its rows,
+ * and those of the joins above that read them.
+ */
+
+double
+gj_rel_growth(PlannerInfo *root, RelOptInfo *rel)
+{
+	const RangeTblEntry *rte = root->simple_rte_array[rel->relid];
+	GjBaserel  *base = gj_base_slot(rel);
+	GjTime		time;
+
+	if (!gj_estimate_native || base == NULL || rel->pathlist == NIL ||
+		(rte->rtekind != RTE_SUBQUERY && rte->rtekind != RTE_CTE))
+		return gj_scan_growth(root, rel);
+	if (base->growth == 0)
+	{
+		(void) gj_path_ns(root, linitial(rel->pathlist), &time);
+		base->growth = Max(1, time.growth);
+	}
+	return base->growth;
 }

@@ -18,9 +18,8 @@
 #include "utils/lsyscache.h"
 
 #include "options.h"
-#include "plan/cost/distinct.h"
-#include "plan/cost/offloaded.h"
-#include "plan/cost/rows_range.h"
+#include "plan/cost/cost.h"
+#include "plan/cost/rows.h"
 #include "plan/filter/filter.h"
 #include "plan/input/computed.h"
 

@@ -22,11 +22,8 @@
 
 #include "job/page_qual.h"
 #include "options.h"
-#include "plan/cost/offloaded.h"
-#include "plan/cost/price.h"
-#include "plan/cost/rows_input.h"
-#include "plan/cost/rows_scan.h"
-#include "plan/cost/speedup.h"
+#include "plan/cost/cost.h"
+#include "plan/cost/rows.h"
 #include "plan/input/computed.h"
 #include "plan/input/input.h"
 #include "plan/native/native.h"

@@ -14,7 +14,7 @@
 
 #include "compat.h"
 #include "options.h"
-#include "plan/cost/offloaded.h"
+#include "plan/cost/cost.h"
 #include "plan/input/computed.h"
 #include "plan/join/join.h"
 

@@ -13,10 +13,7 @@
 
 #include "compat.h"
 #include "options.h"
-#include "plan/cost/native.h"
-#include "plan/cost/offloaded.h"
-#include "plan/cost/price.h"
-#include "plan/cost/speedup.h"
+#include "plan/cost/cost.h"
 #include "plan/expr/expr.h"
 #include "plan/filter/filter.h"
 #include "plan/input/computed.h"

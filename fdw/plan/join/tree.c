@@ -7,7 +7,7 @@
 
 #include "optimizer/optimizer.h"
 
-#include "plan/cost/offloaded.h"
+#include "plan/cost/cost.h"
 #include "plan/cost/rows.h"
 #include "plan/expr/expr.h"
 #include "plan/state.h"

@@ -1,0 +1,268 @@
+/*
+ * plan/cost/cost.h - what plans cost: offloaded ones, native ones, and the price by which core compares them.
+ */
+#ifndef PLAN_COST_COST_H
+#define PLAN_COST_COST_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "plan/state.h"
+
+/* ---- how many processes share the work of a parallel path ---- */
+
+/*
+ * The number of processes that share the rows of a path, as core counts them.
+ */
+extern double gj_divisor(int workers);
+
+/*
+ * Sets the number of processors, which the daemon knows: a control group may give
+ * fewer of them than the machine has, and reading that takes too long to plan.  The
+ * daemon's own setting does not count, because it does not limit backends.
+ */
+extern void gj_set_processors(int available);
+
+/* The number of processors that they can use at a time. */
+extern double gj_speedup(int workers);
+
+/*
+ * The number of workers beyond which a page feed gains nothing, because each
+ * process keeps a processor busy.
+ */
+extern int	gj_most_workers(void);
+
+/* ---- costs of an offloaded join's steps, in the planner's unit ---- */
+
+/*
+ * Reading pages and evaluating conditions on them, as a native scan would too.
+ * Participants share the processor time, but not the reading.
+ */
+extern Cost gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers);
+
+/* Taking columns of this weight from pages, skipping "walk" others per row. */
+extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers);
+
+/* Taking columns of this weight from a child plan's rows. */
+extern Cost gj_child_fill_cost(const Path *child, double weight);
+
+/*
+ * Nanoseconds of testing a key that is fed in this form, of a type of this
+ * length and values of this average width.
+ */
+extern double gj_filter_ns(GjForm form, int length, int width);
+
+/*
+ * Does a filter save more than its tests of ns nanoseconds cost, in the feed of
+ * an input whose columns have this weight and in the daemon?
+ */
+extern bool gj_filter_pays(const GjSource *source, double weight, double ns,
+						   double passing);
+
+/*
+ * What filters save in the feed of an input, whose columns have this weight, if
+ * testing a row takes ns and the given fraction of its rows passes.
+ */
+extern Cost gj_filter_saving(const GjSource *source, double weight, double ns,
+							 double passing, int workers);
+
+/* Sets the daemon's rates for joins whose build side is this tree. */
+extern void gj_rate(const struct gj_status *status, GjTree *tree);
+
+/*
+ * The daemon's work for one join.  Both sides have rates; columns is the
+ * number of columns of the result.
+ */
+extern Cost gj_daemon_cost(const struct gj_status *status, const GjTree *left,
+						   const GjTree *right, double rows, int columns);
+
+/*
+ * The daemon's evaluation of that many conditions on each of these rows, or
+ * pairs of rows.
+ */
+extern Cost gj_condition_cost(const struct gj_status *status, double rows, int conditions);
+
+/*
+ * Total cost before the first row: opening the job, feeding and joining.  The
+ * margin applies to everything but the scans.
+ */
+extern Cost gj_job_cost(const GjTree *tree);
+
+/* The part of it that is copying columns into batches. */
+extern Cost gj_fill_cost(const GjTree *tree);
+
+/*
+ * Returning rows with columns of this weight to one process, with the margin.
+ */
+extern Cost gj_return_cost(double rows, double weight);
+
+/* The number of rows for which the return of the tree's result is charged. */
+extern double gj_priced_rows(const GjTree *tree);
+
+/*
+ * The daemon's aggregation of so many rows into groups by keys.  leaves are all
+ * expressions that it delivers: keys, columns and Aggrefs.
+ */
+extern Cost gj_aggregation_cost(const struct gj_status *status, double rows, double groups,
+								const List *keys, const List *leaves);
+
+/* ---- how long native paths are expected to run ---- */
+
+/*
+ * Returns the expected time of a path, in ns, and stores in *time that of each
+ * of its processes.  A path of which every process of a Gather runs a part
+ * counts as if the Gather stood above it.
+ */
+extern double gj_path_ns(PlannerInfo *root, const Path *path, GjTime *time);
+
+/* The time of a Gather that returns so many rows of a path of several processes. */
+extern double gj_gathered_ns(double elapsed_ns, double rows);
+
+/* ---- native node ---- */
+
+/* ns, measured on a core of about 3 GHz */
+#define GJ_ROW_HEADER 48		/* bytes that a row of a hash table has more */
+
+/* The expected rows of a path with this time. */
+static inline double
+gj_rows_of(const Path *path, GjTime e)
+{
+	return path->rows * e.growth;
+}
+
+/* ns to sort the rows (plan/cost/native.c). */
+extern double gj_sort_ns(double rows, const List *pathkeys);
+
+/* The same by a first key of this type, or of InvalidOid: any fast one. */
+extern double gj_sort_type_ns(double rows, Oid type);
+
+/* What is scanned again if Memoize above the inner side of a nested loop does not know its rows. */
+static inline const Path *
+gj_rescanned(const Path *inner)
+{
+	while (IsA(inner, MemoizePath))
+		inner = ((const MemoizePath *) inner)->subpath;
+	return inner;
+}
+
+/*
+ * The times of joins, given those of their sides (plan/cost/native_join.c).  inner is
+ * that of one scan of gj_rescanned, and not used if that is an index scan.
+ */
+extern GjTime gj_nestloop_time(PlannerInfo *root, const JoinPath *join, GjTime outer, GjTime inner);
+extern GjTime gj_hash_join_time(PlannerInfo *root, const HashPath *path, GjTime outer, GjTime inner);
+extern GjTime gj_merge_join_time(PlannerInfo *root, const MergePath *path, GjTime outer, GjTime inner);
+
+/* ---- how long native scans of tables take ---- */
+
+/* ns to scan a table sequentially, in one of the path's processes. */
+extern double gj_seqscan_ns(PlannerInfo *root, const Path *path);
+
+/*
+ * ns of one scan of an index.  ordered: each finds rows next to those that the
+ * scan before found.
+ */
+extern double gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered);
+
+/* ns of one scan of an index that finds no row, and is in no order. */
+extern double gj_empty_indexscan_ns(const IndexPath *path);
+
+/* ns of one scan of heap pages by a bitmap, without that of its indexes. */
+extern double gj_bitmapscan_ns(PlannerInfo *root, const BitmapHeapPath *path);
+
+/*
+ * Does each scan of the inner index, as the outer path requests them, find rows
+ * next to those that the scan before found?
+ */
+extern bool gj_probes_in_order(PlannerInfo *root, const Path *outer, const IndexPath *inner);
+
+/* The fraction of the query's pages that are not expected in memory. */
+extern double gj_missing_pages(const PlannerInfo *root);
+
+/*
+ * How far accesses to random places among so many bytes miss the processor's
+ * caches, 0 to 1.
+ */
+extern double gj_cache_misses(double bytes);
+
+/* ---- scans of an index with a key of another table's row ---- */
+
+/*
+ * The expected time of a probe, given that of a scan that finds the rows of an
+ * average key of the inner table.  inner is the inner path of a nested loop.
+ */
+extern double gj_probe_ns(PlannerInfo *root, const Path *inner, double found_ns);
+
+/* The fraction of probes that find the rows of an average key, 0 to 1. */
+extern double gj_probes_found(PlannerInfo *root, const Path *inner);
+
+/* ---- how long the executor takes for expressions ---- */
+
+/* ns to evaluate an expression or a list of them, without their Aggrefs. */
+extern double gj_expression_ns(Node *node);
+
+/*
+ * ns to evaluate the conditions, RestrictInfos, on one row.  A condition is
+ * evaluated on the rows that pass those before it.
+ */
+extern double gj_conditions_ns(const List *conditions);
+
+/*
+ * The same on the pages of a page feed.  *by_row is that part of it in which
+ * PostgreSQL's expressions are evaluated row by row.
+ */
+extern double gj_page_conditions_ns(const List *conditions, double *by_row);
+
+/* ns per row that is aggregated by the Aggrefs of these expressions. */
+extern double gj_transitions_ns(const List *exprs);
+
+/* ---- makes costs of offloaded plans comparable with native ones ---- */
+
+/* The time of a native path that a path of ours is to replace (plan/cost/cost.h). */
+typedef struct GjNativeTime
+{
+	double		ns;
+	GjTime		processes;		/* of each of its processes */
+} GjNativeTime;
+
+/* Nothing if gpujoin.estimate_native is off. */
+extern GjNativeTime gj_native_time(PlannerInfo *root, const Path *native);
+
+/*
+ * The factor that makes a cost of plan/cost/cost.h comparable with core's cost of a
+ * native path: both are then in the ratio of the expected times.
+ */
+extern double gj_native_unit(const Path *native, const GjNativeTime *time);
+
+/*
+ * The factor for a path of ours below other joins.  Each node of the native path is
+ * taken to cost at least what its time is charged: other native plans of the
+ * query have its well estimated nodes, too, but not those that look free.
+ */
+extern double gj_order_unit(const Path *native, const GjNativeTime *time);
+
+/*
+ * The time of a path of ours with this cost, not yet multiplied by the unit.
+ * native is what it replaces, growth that of its rows.
+ */
+extern GjTime gj_own_time(const Path *native, const GjNativeTime *time, Cost cost,
+						  double unit, double growth);
+
+/*
+ * The unit for a path of ours with this cost, as in plan/cost/cost.h: the given one of
+ * the native path, or a larger one if ours is expected to take longer.
+ */
+extern double gj_unit_of(Cost cost, const Path *native, const GjNativeTime *time,
+						 double unit);
+
+/* The cost, as in plan/cost/cost.h, of the rows of a child plan. */
+extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);
+
+/*
+ * The margin for those scans of a tree's tables that the native path does not
+ * make, because it fetches rows by an index.
+ */
+extern Cost gj_scan_margin(const GjTree *tree, const Path *native);
+
+#endif							/* PLAN_COST_COST_H */
