@@ -131,8 +131,6 @@ gj_probe_ns(PlannerInfo *root, const Path *inner, double found_ns)
 
 /* ---- native join ---- */
 
-/* ns, measured on a core of about 3 GHz */
-
 /* core's conditions of the join, with those that its inner path applies. */
 static double
 join_growth(PlannerInfo *root, const JoinPath *join)

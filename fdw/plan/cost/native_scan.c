@@ -28,8 +28,6 @@
 #include "plan/cost/rates.h"
 #include "plan/state.h"
 
-/* ns, measured on a core of about 3 GHz */
-
 #define IN_ORDER 0.9			/* least correlation that counts as such */
 
 double
