@@ -37,9 +37,6 @@
 #define HELD_EXTENTS 8
 #define HELD_COLUMN_WIDTH 8
 
-/* In forced mode: keeps the order of two of our costs. */
-#define FORCED_COST_FACTOR 1e-9
-
 /* What is the same for both variants of a block. */
 typedef struct QueryBlock
 {
@@ -236,8 +233,8 @@ cost_block(const QueryBlock *block, double rows, GjBlockPath *block_path)
 		rows * block_path->growth * target.per_tuple;
 	if (gj_debug_force)
 	{
-		path->startup_cost *= FORCED_COST_FACTOR;
-		path->total_cost *= FORCED_COST_FACTOR;
+		path->startup_cost *= GJ_FORCED_COST_FACTOR;
+		path->total_cost *= GJ_FORCED_COST_FACTOR;
 	}
 }
 

@@ -1,5 +1,6 @@
 /*
- * plan/cost/cost.h - what plans cost: offloaded ones, native ones, and the price by which core compares them.
+ * plan/cost/cost.h - costs and times of offloaded and native plans, and the factors
+ * that make the two comparable.
  */
 #ifndef PLAN_COST_COST_H
 #define PLAN_COST_COST_H
@@ -219,7 +220,7 @@ extern double gj_transitions_ns(const List *exprs);
 
 /* ---- makes costs of offloaded plans comparable with native ones ---- */
 
-/* The time of a native path that a path of ours is to replace (plan/cost/cost.h). */
+/* The time of a native path that a path of ours is to replace. */
 typedef struct GjNativeTime
 {
 	double		ns;
@@ -229,9 +230,12 @@ typedef struct GjNativeTime
 /* Nothing if gpujoin.estimate_native is off. */
 extern GjNativeTime gj_native_time(PlannerInfo *root, const Path *native);
 
+/* In forced mode: keeps the order of two of our costs. */
+#define GJ_FORCED_COST_FACTOR 1e-9
+
 /*
- * The factor that makes a cost of plan/cost/cost.h comparable with core's cost of a
- * native path: both are then in the ratio of the expected times.
+ * The factor that makes a cost of ours comparable with core's cost of a native
+ * path: both are then in the ratio of the expected times.
  */
 extern double gj_native_unit(const Path *native, const GjNativeTime *time);
 
@@ -250,13 +254,13 @@ extern GjTime gj_own_time(const Path *native, const GjNativeTime *time, Cost cos
 						  double unit, double growth);
 
 /*
- * The unit for a path of ours with this cost, as in plan/cost/cost.h: the given one of
- * the native path, or a larger one if ours is expected to take longer.
+ * The unit for a path of ours with this cost, not yet multiplied by it: the given
+ * one of the native path, or a larger one if ours is expected to take longer.
  */
 extern double gj_unit_of(Cost cost, const Path *native, const GjNativeTime *time,
 						 double unit);
 
-/* The cost, as in plan/cost/cost.h, of the rows of a child plan. */
+/* The cost of the rows of a child plan, not yet multiplied by a unit. */
 extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);
 
 /*

@@ -20,9 +20,6 @@
 #include "plan/join/join.h"
 #include "plan/native/native.h"
 
-/* In forced mode: keeps the order of two OffloadJoins' costs. */
-#define FORCED_COST_FACTOR 1e-9
-
 /* Fills in the rows and costs of a node of this variant. */
 static void
 cost_path(PlannerInfo *root, RelOptInfo *joinrel, const GjJoinrel *state,
@@ -61,8 +58,8 @@ force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjJoinrel *state,
 		cost_path(root, joinrel, state, GJ_PARALLEL, &parallel);
 		saved = Min(Max(path->total_cost - parallel.total_cost, 0), native_cost / 2);
 	}
-	path->startup_cost = path->startup_cost * FORCED_COST_FACTOR + saved;
-	path->total_cost = path->total_cost * FORCED_COST_FACTOR + saved;
+	path->startup_cost = path->startup_cost * GJ_FORCED_COST_FACTOR + saved;
+	path->total_cost = path->total_cost * GJ_FORCED_COST_FACTOR + saved;
 }
 
 /* Gives paths added earlier for the same joinrel a better native plan. */
