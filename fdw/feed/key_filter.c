@@ -12,7 +12,6 @@
 #include "daemon/connection.h"
 #include "feed/key_filter.h"
 #include "job/key_forms.h"
-#include "job/key_hash.h"
 #include "numeric/decimal.h"
 
 /*

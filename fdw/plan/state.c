@@ -9,7 +9,6 @@
 #include "compat.h"
 #include "daemon/status.h"
 #include "plan/cost/cost.h"
-#include "plan/cost/rows.h"
 #include "plan/state.h"
 
 /* ---- what the planner's hooks remember about a relation ---- */

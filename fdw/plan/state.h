@@ -91,7 +91,7 @@ typedef struct GjKeyFilters
 	Cost		saved;			/* part of the tree's feed_cost */
 } GjKeyFilters;
 
-/* The size of a tree's document (plan/expr/limits.c). */
+/* The size of a tree's document (plan/expr/write.c). */
 typedef struct GjTreeSize
 {
 	int			levels;

@@ -112,7 +112,7 @@ extern bool gj_groups_by_bytes(const SortGroupClause *clause, const Expr *key);
  */
 extern GjReject gj_add_function(GjAggregation *a, const Aggref *aggref, GjResult *result);
 
-/* ---- which one of equal numerics PostgreSQL shows (plan/block/display_scale.c) ---- */
+/* ---- which one of equal numerics PostgreSQL shows (plan/block/columns.c) ---- */
 
 /*
  * The column with the least or greatest display scale of the values that are

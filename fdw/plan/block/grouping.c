@@ -10,7 +10,7 @@
 #include "utils/lsyscache.h"
 
 #include "plan/block/block.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 
 /* ---- keys and columns that depend on them ---- */
 

@@ -24,7 +24,6 @@
 #include "plan/block/block.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/rates.h"
-#include "plan/cost/rows.h"
 #include "plan/input/input.h"
 #include "plan/join/join.h"
 #include "plan/native/native.h"

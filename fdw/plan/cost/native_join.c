@@ -10,7 +10,6 @@
 #include "compat.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/rates.h"
-#include "plan/cost/rows.h"
 
 /* ---- scans of an index with a key of another table's row ---- */
 

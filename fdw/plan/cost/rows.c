@@ -22,8 +22,7 @@
 #include "compat.h"
 #include "options.h"
 #include "plan/cost/cost.h"
-#include "plan/cost/rows.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 #include "plan/state.h"
 
 /* ---- how many different values the columns of inputs have ---- */

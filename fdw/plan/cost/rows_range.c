@@ -30,7 +30,7 @@
 
 #include "compat.h"
 #include "job/page_qual.h"
-#include "plan/cost/rows.h"
+#include "plan/cost/cost.h"
 #include "plan/state.h"
 
 /* Least correlation of a column with the order in which the table is stored. */

@@ -411,7 +411,7 @@ extern int	gj_unscaled_scale(PlannerInfo *root, const Var *var);
  */
 extern bool gj_looks_alike(PlannerInfo *root, const Expr *expr);
 
-/* ---- the size of the job's document (plan/expr/limits.c) ---- */
+/* ---- the size of the job's document (plan/expr/write.c) ---- */
 
 /* Records the size of a join with the tree's conditions, whose sides have theirs. */
 extern void gj_measure_tree(GjTree *tree);

@@ -11,7 +11,7 @@
 #include "nodes/nodeFuncs.h"
 
 #include "plan/expr/expr.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 
 /* An expression of one of the kinds that the daemon evaluates. */
 static GjExpr *

@@ -21,7 +21,7 @@
 #include "compat.h"
 #include "numeric/decimal.h"
 #include "plan/expr/expr.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 
 typedef struct GjUnscaled
 {

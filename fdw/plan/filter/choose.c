@@ -19,9 +19,8 @@
 
 #include "options.h"
 #include "plan/cost/cost.h"
-#include "plan/cost/rows.h"
 #include "plan/filter/filter.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 
 /*
  * A source has fewer rows than its target by this factor, because making the

@@ -14,7 +14,6 @@
 
 #include "job/job.h"
 #include "plan/expr/expr.h"
-#include "plan/input/computed.h"
 #include "plan/input/input.h"
 #include "plan/state.h"
 

@@ -20,7 +20,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 #include "util.h"
 
 /* The attribute numbers of computed columns begin here. */

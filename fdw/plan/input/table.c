@@ -23,8 +23,6 @@
 #include "job/page_qual.h"
 #include "options.h"
 #include "plan/cost/cost.h"
-#include "plan/cost/rows.h"
-#include "plan/input/computed.h"
 #include "plan/input/input.h"
 #include "plan/native/native.h"
 #include "plan/state.h"

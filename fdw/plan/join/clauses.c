@@ -24,9 +24,9 @@
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
-#include "plan/cost/rows.h"
+#include "plan/cost/cost.h"
 #include "plan/expr/expr.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 #include "plan/join/clauses.h"
 #include "util.h"
 

@@ -15,7 +15,7 @@
 #include "compat.h"
 #include "options.h"
 #include "plan/cost/cost.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 #include "plan/join/join.h"
 
 /* Keeps the document below the daemon's limit of 1 MiB. */

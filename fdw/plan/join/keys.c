@@ -11,8 +11,8 @@
 #include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
 
+#include "plan/join/clauses.h"
 #include "plan/join/join.h"
-#include "plan/join/keys.h"
 
 static const GjOperator operators[] =
 {

@@ -16,7 +16,7 @@
 #include "plan/cost/cost.h"
 #include "plan/expr/expr.h"
 #include "plan/filter/filter.h"
-#include "plan/input/computed.h"
+#include "plan/input/input.h"
 #include "plan/join/join.h"
 #include "plan/native/native.h"
 

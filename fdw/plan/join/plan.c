@@ -15,9 +15,128 @@
 #include "job/job.h"
 #include "options.h"
 #include "plan/expr/expr.h"
-#include "plan/input/computed.h"
+#include "plan/filter/filter.h"
+#include "plan/input/input.h"
 #include "plan/join/join.h"
 #include "plan/native/native.h"
+#include "plan/state.h"
+
+/* ---- the joins of a job ---- */
+
+/*
+ * Describes the joins of a tree with the positions of their keys, and with
+ * their conditions as the daemon evaluates them.
+ */
+
+/* A value, a key, and two of a numeric without a declared scale. */
+#define GJ_FORMS_OF_A_COLUMN 4
+
+static void
+add_inputs(GjInputs *inputs, const GjTree *tree)
+{
+	GjPlan	   *plan = inputs->plan;
+	GjInput    *input;
+	const GjSource *source = tree->source;
+	const RangeTblEntry *rte;
+	const GjBaserel *base;
+	Plan	   *child;
+
+	if (source == NULL)
+	{
+		add_inputs(inputs, tree->left);
+		add_inputs(inputs, tree->right);
+		return;
+	}
+	child = list_nth(inputs->children, plan->ninputs);
+	input = &plan->inputs[plan->ninputs++];
+
+	/*
+	 * core may have added a node above the scan, which a page feed would skip
+	 */
+	input->feed = IsA(child, SeqScan) ? source->feed : GJ_FEED_CHILD;
+	input->partial = source->partial;
+	input->rti = source->rel->relid;
+	rte = inputs->root->simple_rte_array[input->rti];
+	if (rte->rtekind == RTE_RELATION)
+		input->relid = rte->relid;
+	else
+		input->name = rte->eref->aliasname;
+	gj_planned_twice(inputs->root, source->rel);
+	input->rows = source->rel->rows;
+	base = gj_base_slot(source->rel);
+	input->columns = palloc0(GJ_FORMS_OF_A_COLUMN * (list_length(child->targetlist) + list_length(base->computed) + 1) *
+							 sizeof(GjColumn));
+}
+
+/* The conjunction of two lists of conditions; NULL if there are none. */
+static char *
+write_conditions(GjInputs *inputs, List *conditions, List *more, List **exprs)
+{
+	List	   *parts = NIL;
+	ListCell   *lc;
+
+	foreach(lc, list_concat_copy(conditions, more))
+	{
+		GjCondition *condition = lfirst(lc);
+
+		gj_place_leaves(inputs, condition->leaves);
+		parts = lappend(parts, condition->expr);
+		*exprs = lappend(*exprs, gj_without_placeholders(condition->clause));
+	}
+	return parts != NIL ? gj_write_expr(gj_conjunction(parts)) : NULL;
+}
+
+/* Adds the tree's joins in post-order, with the columns that they read. */
+static void
+add_joins(GjInputs *inputs, const GjTree *tree, bool whole)
+{
+	GjJoin	   *join;
+	bool		inner = tree->kind == JOIN_INNER;
+
+	/* below an aggregation, also the conditions that the backend would evaluate later */
+	List	   *shipped = whole ? tree->shipped : NIL;
+	ListCell   *lc;
+
+	if (tree->source != NULL)
+		return;
+	add_joins(inputs, tree->left, whole);
+	add_joins(inputs, tree->right, whole);
+
+	join = &inputs->plan->joins[inputs->plan->njoins++];
+	join->kind = tree->kind;
+	join->rows = tree->rows;
+	join->residual = write_conditions(inputs, tree->residual, inner ? shipped : NIL,
+									  &join->residual_exprs);
+	join->filter = write_conditions(inputs, tree->filter, inner ? NIL : shipped,
+									&join->filter_exprs);
+	join->left_inputs = tree->left->ninputs;
+	join->left = palloc(list_length(tree->keys) * sizeof(GjOutput));
+	join->right = palloc(list_length(tree->keys) * sizeof(GjOutput));
+	join->classes = palloc(list_length(tree->keys) * sizeof(GjKeyClass));
+	foreach(lc, tree->keys)
+	{
+		const GjKey *key = lfirst(lc);
+		const Var  *left = gj_equal_column(tree->left, key->left, key->kind);
+		const Var  *right = gj_equal_column(tree->right, key->right, key->kind);
+		GjForm		left_form;
+		GjForm		right_form;
+
+		join->classes[join->nkeys] = gj_key_forms(key->kind, left, right, &left_form, &right_form);
+		join->left[join->nkeys] = gj_need_column(inputs, left, left_form, true);
+		join->right[join->nkeys] = gj_need_column(inputs, right, right_form, true);
+		join->nkeys++;
+	}
+}
+
+void
+gj_add_tree(GjInputs *inputs, GjTree *tree, bool whole)
+{
+	add_inputs(inputs, tree);
+	add_joins(inputs, tree, whole);
+	gj_add_filters(inputs, tree);
+}
+
+/* ---- plan ---- */
 
 static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 							  List *tlist, List *clauses, List *custom_plans);

@@ -8,7 +8,6 @@
 #include "optimizer/optimizer.h"
 
 #include "plan/cost/cost.h"
-#include "plan/cost/rows.h"
 #include "plan/expr/expr.h"
 #include "plan/state.h"
 #include "util.h"
