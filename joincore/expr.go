@@ -37,9 +37,9 @@ type Compare struct {
 // any type.
 type IsNull struct{ Arg Value }
 
-// In is true where Arg is in a list: of Ints where Arg is an integer, of Texts
-// where it is bytes. It is false of an empty list, else unknown where Arg is
-// NULL, or where it is not found and the list holds a NULL.
+// In is true if Arg is in a list: of Ints if Arg is an integer, of Texts if it is
+// bytes. An empty list gives false. Otherwise the result is unknown if Arg is NULL, or
+// if Arg is not found and the list contains NULL.
 type In struct {
 	Arg   Value
 	Ints  []int64

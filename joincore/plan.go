@@ -38,7 +38,7 @@ type KeyPair struct {
 	Class KeyClass
 }
 
-// Node is an operator of the plan tree: *Scan, *Filter or *Join.
+// Node is an operator of the plan tree: *Scan, *Filter, *Join or *Aggregate.
 type Node interface{ node() }
 
 // Scan reads a whole base input. Every input occurs in exactly one Scan.

@@ -164,7 +164,6 @@ func (c *Conn) need(n int) error {
 // Read, and its descriptors, which the caller then owns. io.EOF means that the peer has
 // closed the connection between frames. After any error the connection is unusable,
 // and all received descriptors are closed.
-// were received are closed and the connection is of no further use.
 func (c *Conn) Read() (f Frame, body []byte, fds []int, err error) {
 	f, body, fds, err = c.read()
 	if err != nil {

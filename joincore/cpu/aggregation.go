@@ -30,7 +30,7 @@ type aggregation struct {
 
 	rowsIn, groups atomic.Int64
 	clock          atomic.Int64 // of workers, ns
-	spooled        atomic.Bool
+	overflowed     atomic.Bool
 }
 
 // Aggregate begins to group rows.
@@ -151,7 +151,7 @@ func (a *aggregation) merge(ctx context.Context) error {
 	for _, g := range a.groupers {
 		groups += g.table.n
 	}
-	if !a.spooled.Load() && (len(a.groupers) == 1 || groups <= mergedAtOnce || len(a.plan.keys) == 0) {
+	if !a.overflowed.Load() && (len(a.groupers) == 1 || groups <= mergedAtOnce || len(a.plan.keys) == 0) {
 		return a.dev.parallel(ctx, 1, func(st *stream, _ int) error { return a.mergeAll(ctx, st) })
 	}
 	if err := a.dev.parallel(ctx, len(a.groupers), func(_ *stream, i int) error {
@@ -295,9 +295,9 @@ func (a *aggregation) mergePartition(ctx context.Context, st *stream, p int) err
 	}
 	var blocks []*rowBlock
 	for _, g := range a.groupers {
-		if g.spool != nil {
-			blocks = append(blocks, g.spool.parts[p]...)
-			g.spool.parts[p] = nil
+		if g.overflow != nil {
+			blocks = append(blocks, g.overflow.parts[p]...)
+			g.overflow.parts[p] = nil
 		}
 	}
 	return m.group(ctx, st, top, blocks)
@@ -323,15 +323,15 @@ func (m *merger) group(ctx context.Context, st *stream, g *grouper, blocks []*ro
 	if err := m.emit(ctx, st, &g.table); err != nil {
 		return err
 	}
-	if g.spool == nil {
+	if g.overflow == nil {
 		return nil
 	}
-	for p := range g.spool.parts {
-		blocks := g.spool.parts[p]
+	for p := range g.overflow.parts {
+		blocks := g.overflow.parts[p]
 		if len(blocks) == 0 {
 			continue
 		}
-		g.spool.parts[p] = nil
+		g.overflow.parts[p] = nil
 		if g.child == nil {
 			var err error
 			if g.child, err = g.a.newGrouper(g.level + 1); err != nil {
@@ -344,7 +344,7 @@ func (m *merger) group(ctx context.Context, st *stream, g *grouper, blocks []*ro
 			return err
 		}
 	}
-	g.spool = nil
+	g.overflow = nil
 	return nil
 }
 
@@ -380,10 +380,10 @@ func (g *grouper) release() {
 	if g.child != nil {
 		g.child.release()
 	}
-	if g.spool == nil {
+	if g.overflow == nil {
 		return
 	}
-	for _, blocks := range g.spool.parts {
+	for _, blocks := range g.overflow.parts {
 		for _, b := range blocks {
 			b.release(g.plan.memory)
 		}
@@ -399,7 +399,7 @@ func (a *aggregation) Report() joincore.AggregateStats {
 	switch {
 	case len(a.plan.keys) == 0:
 		s.Strategy = "one group"
-	case a.spooled.Load():
+	case a.overflowed.Load():
 		s.Strategy = "partitioned"
 	}
 	return s

@@ -4,9 +4,8 @@ package cpu
 
 import "gpujoin/joincore"
 
-// compareColumn compares a column with a constant where the column is, without
-// a copy that widens it. It returns false where the rows are not next to each
-// other, or the constant has more bytes than the column.
+// compareColumn compares a column with a constant in its stored width. It returns false
+// if the rows are not contiguous or the constant needs more bytes than the column has.
 func (c *compare) compareColumn(st *stream, r *rows, out []uint8) bool {
 	left, ok := c.left.(*columnValue)
 	right, isConstant := c.right.(*constant)

@@ -42,8 +42,8 @@ func newGroupArray(p *groupPlan) groupArray {
 	return a
 }
 
-// group sets group to the group of each row. It returns false where it does not
-// know them and the table is to be asked for all.
+// group sets group to the group of each row. If known is false, group is unspecified and
+// the caller must use the hash table for all rows.
 func (a *groupArray) group(g *grouper, r *rows, s *source, group []uint32) (known bool, err error) {
 	if a.off {
 		return false, nil

@@ -14,13 +14,13 @@ import (
 // table of its own. Where that is full, rows of groups that are not in it are
 // partitioned by their hash, and grouped later, a partition at a time.
 type grouper struct {
-	plan  *groupPlan
-	a     *aggregation
-	st    *stream // on which it works now
-	level uint    // how many times its rows were partitioned
-	table groupTable
-	array groupArray
-	spool *spool // nil: the table has taken all rows
+	plan     *groupPlan
+	a        *aggregation
+	st       *stream // on which it works now
+	level    uint    // how many times its rows were partitioned
+	table    groupTable
+	array    groupArray
+	overflow *overflow // nil: the table has taken all rows
 
 	keys      keyChunk
 	arguments []argumentChunk

@@ -2,11 +2,11 @@
 
 package cpu
 
-// spool holds the rows of each partition. Rows of a chunk are first given their
+// overflow holds the rows of each partition. Rows of a chunk are first given their
 // places at the ends of the partitions' last blocks. Then they are written, one
 // column at a time: the lines at the ends of one column of all partitions fit a
 // core's first cache.
-type spool struct {
+type overflow struct {
 	parts [fanOut][]*rowBlock
 
 	source int               // whose rows the ends are for
@@ -24,15 +24,15 @@ type spool struct {
 // columnEnds are one column of the last block of each partition.
 type columnEnds[T word] [fanOut][]T
 
-func newSpool(chunk int) *spool {
-	return &spool{source: -1, to: make([]uint32, chunk), of: make([]uint8, chunk)}
+func newOverflow(chunk int) *overflow {
+	return &overflow{source: -1, to: make([]uint32, chunk), of: make([]uint8, chunk)}
 }
 
 // begin makes the ends those of a source, without blocks yet.
-func (sp *spool) begin(source int, l layout) {
-	sp.source, sp.size, sp.next = source, [fanOut]uint32{}, [fanOut]uint32{}
-	sp.last, sp.nulls = [fanOut]*rowBlock{}, false
-	sp.c64, sp.c32, sp.c8 = newEnds(sp.c64, l.n64), newEnds(sp.c32, l.n32), newEnds(sp.c8, l.n8)
+func (o *overflow) begin(source int, l layout) {
+	o.source, o.size, o.next = source, [fanOut]uint32{}, [fanOut]uint32{}
+	o.last, o.nulls = [fanOut]*rowBlock{}, false
+	o.c64, o.c32, o.c8 = newEnds(o.c64, l.n64), newEnds(o.c32, l.n32), newEnds(o.c8, l.n8)
 }
 
 func newEnds[T word](e []*columnEnds[T], n int) []*columnEnds[T] {
@@ -44,31 +44,31 @@ func newEnds[T word](e []*columnEnds[T], n int) []*columnEnds[T] {
 
 // partition appends rows to their partitions; sel nil means all of the chunk.
 func (g *grouper) partition(source int, sel []uint32) error {
-	if g.spool == nil {
-		g.spool = newSpool(g.plan.dev.chunk)
-		g.a.spooled.Store(true)
+	if g.overflow == nil {
+		g.overflow = newOverflow(g.plan.dev.chunk)
+		g.a.overflowed.Store(true)
 	}
-	sp := g.spool
-	if sp.source != source {
-		sp.begin(source, g.plan.sources[source].rows)
+	o := g.overflow
+	if o.source != source {
+		o.begin(source, g.plan.sources[source].rows)
 	}
-	if !sp.nulls && g.hasNulls(&g.plan.sources[source]) {
-		sp.noteNulls(g.plan)
+	if !o.nulls && g.hasNulls(&g.plan.sources[source]) {
+		o.noteNulls(g.plan)
 	}
-	defer sp.count()
+	defer o.count()
 	n := g.keys.n
 	if sel != nil {
 		n = len(sel)
 	}
 	for from := 0; from < n; {
-		to := sp.place(g.keys.hash, sel, g.level*fanBits, from, n)
+		to := o.place(g.keys.hash, sel, g.level*fanBits, from, n)
 		if to > from {
 			if err := g.scatter(sel, from, to); err != nil {
 				return err
 			}
 		}
 		if to < n {
-			if err := g.openBlock(int(sp.of[to])); err != nil {
+			if err := g.openBlock(int(o.of[to])); err != nil {
 				return err
 			}
 		}
@@ -89,103 +89,103 @@ func (g *grouper) hasNulls(s *source) bool {
 
 // noteNulls makes the last blocks, and those after them, note which rows have NULLs.
 // Rows before have none.
-func (sp *spool) noteNulls(p *groupPlan) {
-	sp.nulls = true
-	for i, b := range sp.last {
+func (o *overflow) noteNulls(p *groupPlan) {
+	o.nulls = true
+	for i, b := range o.last {
 		if b == nil {
 			continue
 		}
 		b.nulls = true
 		if p.exact {
-			clear(b.c32[0][:sp.next[i]])
+			clear(b.c32[0][:o.next[i]])
 		}
 		for _, skip := range b.c8 {
-			clear(skip[:sp.next[i]])
+			clear(skip[:o.next[i]])
 		}
 	}
 }
 
 // place gives rows their places, until the block of one's partition is full. It
 // returns that row, whose partition is in of, or n.
-func (sp *spool) place(hash []uint64, sel []uint32, skip uint, from, n int) int {
+func (o *overflow) place(hash []uint64, sel []uint32, skip uint, from, n int) int {
 	const shift = 64 - fanBits
-	of, to := sp.of[:n], sp.to[:n]
+	of, to := o.of[:n], o.to[:n]
 	if sel == nil {
 		hash = hash[:n]
 		for i := from; i < n; i++ {
 			p := uint8(hash[i] << skip >> shift)
-			t := sp.next[p]
+			t := o.next[p]
 			of[i], to[i] = p, t
-			if t == sp.size[p] {
+			if t == o.size[p] {
 				return i
 			}
-			sp.next[p] = t + 1
+			o.next[p] = t + 1
 		}
 		return n
 	}
 	sel = sel[:n]
 	for i := from; i < n; i++ {
 		p := uint8(hash[sel[i]] << skip >> shift)
-		t := sp.next[p]
+		t := o.next[p]
 		of[i], to[i] = p, t
-		if t == sp.size[p] {
+		if t == o.size[p] {
 			return i
 		}
-		sp.next[p] = t + 1
+		o.next[p] = t + 1
 	}
 	return n
 }
 
 // openBlock gives a partition a block for more rows.
 func (g *grouper) openBlock(p int) error {
-	sp, size := g.spool, firstBlockRows
-	if last := sp.last[p]; last != nil {
+	o, size := g.overflow, firstBlockRows
+	if last := o.last[p]; last != nil {
 		last.rows = last.size
 		size = min(2*last.size, mostBlockRows)
 	}
-	memory, err := g.plan.memory.newBlock(g.plan.sources[sp.source].rows, size)
+	memory, err := g.plan.memory.newBlock(g.plan.sources[o.source].rows, size)
 	if err != nil {
 		return err
 	}
-	b := &rowBlock{block: memory, source: sp.source, size: size, nulls: sp.nulls}
-	sp.parts[p] = append(sp.parts[p], b)
-	sp.last[p], sp.next[p], sp.size[p] = b, 0, uint32(size)
+	b := &rowBlock{block: memory, source: o.source, size: size, nulls: o.nulls}
+	o.parts[p] = append(o.parts[p], b)
+	o.last[p], o.next[p], o.size[p] = b, 0, uint32(size)
 	for i, c := range b.c64 {
-		sp.c64[i][p] = c
+		o.c64[i][p] = c
 	}
 	for i, c := range b.c32 {
-		sp.c32[i][p] = c
+		o.c32[i][p] = c
 	}
 	for i, c := range b.c8 {
-		sp.c8[i][p] = c
+		o.c8[i][p] = c
 	}
 	return nil
 }
 
 // count notes in each block how many rows it has.
-func (sp *spool) count() {
-	for p, b := range sp.last {
+func (o *overflow) count() {
+	for p, b := range o.last {
 		if b != nil {
-			b.rows = int(sp.next[p])
+			b.rows = int(o.next[p])
 		}
 	}
 }
 
 // scatter writes the rows [from, to) of sel to their places.
 func (g *grouper) scatter(sel []uint32, from, to int) error {
-	p, sp := g.plan, g.spool
-	s := &p.sources[sp.source]
-	at := places{of: sp.of[from:to], to: sp.to[from:to], first: from}
+	p, o := g.plan, g.overflow
+	s := &p.sources[o.source]
+	at := places{of: o.of[from:to], to: o.to[from:to], first: from}
 	if sel != nil {
 		at.sel = sel[from:to]
 	}
-	c64, c32 := sp.c64, sp.c32
+	c64, c32 := o.c64, o.c32
 	for _, words := range g.keys.words {
 		put(c64[0], words, &at)
 		c64 = c64[1:]
 	}
 	if p.exact {
-		if sp.nulls {
+		if o.nulls {
 			put(c32[0], g.keys.tags, &at)
 		}
 		c32 = c32[1:]
@@ -194,7 +194,7 @@ func (g *grouper) scatter(sel []uint32, from, to int) error {
 		putLengths(c32[0], spans, &at)
 		c32 = c32[1:]
 	}
-	if sp.source == 0 {
+	if o.source == 0 {
 		for _, ids := range g.keys.carry {
 			put(c32[0], ids, &at)
 			c32 = c32[1:]
@@ -217,8 +217,8 @@ func (g *grouper) scatter(sel []uint32, from, to int) error {
 			}
 			c64 = c64[words:]
 		}
-		if sp.nulls {
-			put(sp.c8[i], c.skip, &at)
+		if o.nulls {
+			put(o.c8[i], c.skip, &at)
 		}
 	}
 	if p.spans+s.spans == 0 {
@@ -281,7 +281,7 @@ func putLengths(dst *columnEnds[uint32], spans [][]byte, at *places) {
 func (g *grouper) scatterBytes(s *source, at *places) error {
 	m := g.plan.memory
 	for i, p := range at.of {
-		b, row := g.spool.last[p], at.row(i)
+		b, row := g.overflow.last[p], at.row(i)
 		for _, spans := range g.keys.spans {
 			if err := b.append(m, spans[row]); err != nil {
 				return err

@@ -32,7 +32,6 @@ func (f Future[T]) At() Location { return f.at }
 // it, all of which is then done. If ctx ends first, it returns ctx's cause and the
 // value is lost. In any case the device no longer writes to the memory of the result.
 // Later calls return the same outcome. One goroutine waits at a time.
-// outcome is that of every later call. One goroutine waits at a time.
 func (f Future[T]) Wait(ctx context.Context) (T, error) {
 	if f.pending == nil {
 		return f.known, nil

@@ -12,7 +12,7 @@ func (e *estimator) aggregate(n *joincore.Aggregate) int64 {
 	for _, c := range e.schema[n.ID] {
 		width += int64(c.Width) + 1
 		if c.Kind == joincore.Varlena {
-			width += 4 + derivedHeap
+			width += 4 + guessedTextBytes
 		}
 	}
 	result := times(groups, width)

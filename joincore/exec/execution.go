@@ -66,7 +66,7 @@ func (e *execution) output(sink joincore.Sink) *Output {
 		if base := c.Input < len(e.inputs); described.Kind == joincore.Varlena && base {
 			heap = meanHeap(e.inputs[c.Input], c.Column)
 		} else if described.Kind == joincore.Varlena {
-			heap = derivedHeap
+			heap = guessedTextBytes
 		}
 		out.Heap = append(out.Heap, heap)
 		out.Widths = append(out.Widths, described.Width)
@@ -74,9 +74,9 @@ func (e *execution) output(sink joincore.Sink) *Output {
 	return out
 }
 
-// derivedHeap is the guess, in bytes, of what a value of variable length takes
-// in a derived input. A batch that is divided badly holds fewer rows.
-const derivedHeap = 16
+// guessedTextBytes is the assumed size, in bytes, of a value of variable length in a
+// derived input. If it is wrong, batches hold fewer rows.
+const guessedTextBytes = 16
 
 // meanHeap returns the mean heap bytes per row.
 func meanHeap(r *joincore.Relation, column int) float64 {

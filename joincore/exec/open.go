@@ -19,12 +19,10 @@ type openBatch struct {
 	heap  []int
 }
 
-// openBatches are shared by all workers of an output. A worker holds one only
-// while it gathers a chunk into it, so that a sink with few batches stops no
-// worker that has few rows: there are as many as workers that gather at the
-// same time, not as workers. A worker prefers the batch that it has filled last,
-// then any that is idle, then a new one; where the sink has none, it waits for
-// whichever comes first.
+// openBatches holds the partly filled batches of an output. A worker takes the one that
+// it filled last, else an idle one, else a new one; if the sink has none, it waits for
+// whichever comes first. It holds a batch only while it gathers a chunk, so there are as
+// many batches as workers that gather at the same time.
 type openBatches struct {
 	mu      sync.Mutex
 	list    []*openBatch // in the order in which they were opened
@@ -34,8 +32,8 @@ type openBatches struct {
 	wide    atomic.Int32 // workers that wait for a batch which they do not share
 }
 
-// waiter is a worker that waits for the sink. It is woken, once, where a batch
-// falls idle.
+// waiter is a worker that waits for the sink. It is woken, once, if a batch becomes
+// idle.
 type waiter struct{ wake context.CancelFunc }
 
 // idle returns a batch that no worker fills, locked for the caller, or nil. The

@@ -83,9 +83,9 @@ func ofCondition(e joincore.Expr) (r registers, nodes int) {
 	return registers{values: 1}.and(r), 1
 }
 
-// mostNarrowings is how often a quarter of a chunk of 4096 rows can be left out before
-// fewer are left than that is worth it for.
-const mostNarrowings = 15
+// maxNarrowings bounds how often rows are dropped from a chunk. After 15 steps that each
+// drop a quarter, a chunk of 4096 rows has about 55 left; further steps do not pay.
+const maxNarrowings = 15
 
 // ofLogic is ofCondition of AND and OR. The argument that takes most truths goes first,
 // and each further one finds a register taken. Rows that are decided may be left out
@@ -111,7 +111,7 @@ func ofLogic(args []joincore.Expr) (r registers, nodes int) {
 	r.truths = max(most, second+1)
 	narrower := max(len(args)-1, 0)
 	if !fails {
-		narrower = min(narrower, mostNarrowings)
+		narrower = min(narrower, maxNarrowings)
 	}
 	return r.and(registers{truths: narrower, subsets: narrower}), nodes
 }

@@ -15,9 +15,9 @@ type wanted struct {
 	numbered []int
 }
 
-// below returns what is wanted of the rows that a node takes, of whose result
-// w is wanted: what the node reads itself, what the plan returns, and what
-// later steps read, which may wait (GFTR, section 5.2.7).
+// below returns the columns that the child of n must return, given that w is required
+// of n: those that n reads, those that the plan returns, and those that later steps
+// read, which may be gathered later (GFTR, section 5.2.7).
 func (b *bulk) below(n joincore.Node, w wanted, reads []joincore.ColumnRef) wanted {
 	soon := newColumns(b.plan.Output)
 	if _, ok := n.(*joincore.Filter); ok {

@@ -18,8 +18,8 @@ type fragment struct {
 	// columns maps what is visible of the rows to the fragment's own columns.
 	columns map[joincore.ColumnRef]joincore.ColumnRef
 
-	joins      []joint    // in post-order
-	aggregates []grouping // in post-order
+	joins      []fragmentJoin // in post-order
+	aggregates []grouping     // in post-order
 	// together says that members partition two inputs together: all of them have the same
 	// tables and make different rows.
 	together bool
@@ -28,8 +28,8 @@ type fragment struct {
 	once bool
 }
 
-// joint is a join of a fragment.
-type joint struct {
+// fragmentJoin is a join of a fragment.
+type fragmentJoin struct {
 	of *joincore.Join // of the plan
 	// decided says that decision holds, which the members share; otherwise each of
 	// them decides on its own.
@@ -96,7 +96,7 @@ func (f *fragment) joined(n *joincore.Join, d costmodel.Decision) error {
 	for _, k := range n.Keys {
 		j.Keys = append(j.Keys, joincore.KeyPair{Left: f.ref(k.Left), Right: f.ref(k.Right), Class: k.Class})
 	}
-	f.root, f.joins = j, []joint{{of: n, decided: true, decision: d, exchanged: true}}
+	f.root, f.joins = j, []fragmentJoin{{of: n, decided: true, decision: d, exchanged: true}}
 	return err
 }
 

@@ -83,7 +83,7 @@ func (t *tree) join(n *joincore.Join) joincore.Node {
 	for _, k := range n.Keys {
 		own.Keys = append(own.Keys, joincore.KeyPair{Left: t.f.ref(k.Left), Right: t.f.ref(k.Right), Class: k.Class})
 	}
-	j := joint{of: n, same: [2]bool{!below(n.Left, x.divided), !below(n.Right, x.divided)}}
+	j := fragmentJoin{of: n, same: [2]bool{!below(n.Left, x.divided), !below(n.Right, x.divided)}}
 	switch {
 	case t.f.together:
 		own.Rows /= float64(x.members())

@@ -110,7 +110,7 @@ func (w *rewriter) lookedUp(groups *joincore.Aggregate, list []lookUp) joincore.
 	for _, l := range list {
 		input := len(w.plan.Inputs) + len(w.listed)
 		w.listed = append(w.listed, l.of)
-		l.of.whole().payloads = true
+		l.of.root().payloads = true
 		join := &joincore.Join{
 			Kind: joincore.Left, Left: out, Right: &joincore.Scan{Input: input}, Rows: groups.Rows,
 			Keys: []joincore.KeyPair{{Left: l.code, Right: joincore.ColumnRef{Input: input, Column: listedCode}, Class: joincore.KeyInt}},

@@ -73,7 +73,7 @@ func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joinco
 		}
 	}
 	for _, of := range r.listed {
-		list, err := numbers[of.whole()].relation(mem)
+		list, err := numbers[of.root()].relation(mem)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joinco
 	}
 	for i := range r.selections {
 		s := &r.selections[i]
-		if err := s.complete(ctx, numbers[s.of.whole()], plan.Parameters, mem); err != nil {
+		if err := s.complete(ctx, numbers[s.of.root()], plan.Parameters, mem); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func newColumns(input int, from *joincore.Relation, list []added, numbers dictio
 	c.workers = min(runtime.GOMAXPROCS(0), len(c.parts))
 	for _, a := range list {
 		col := &columnOf{added: a, source: -1}
-		if ref, ok := a.value.(joincore.ColumnRef); ok && (from.Columns[ref.Column].Kind == joincore.Fixed || !a.of.whole().payloads) {
+		if ref, ok := a.value.(joincore.ColumnRef); ok && (from.Columns[ref.Column].Kind == joincore.Fixed || !a.of.root().payloads) {
 			col.source = ref.Column
 		}
 		if err := col.take(from, len(c.parts), c.workers, numbers, mem); err != nil {
@@ -137,7 +137,7 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dic
 	switch c.kind {
 	case addedCode:
 		for range workers {
-			c.codes = append(c.codes, numbers[c.of.whole()].reader())
+			c.codes = append(c.codes, numbers[c.of.root()].reader())
 		}
 	case addedText:
 		c.texts = make([]texts, parts)

@@ -15,7 +15,7 @@ type dictionaries map[*vocabulary]*dictionary
 func (r *rewriting) dictionaries(mem *memory) (dictionaries, error) {
 	out := dictionaries{}
 	for _, of := range r.all {
-		if of.in != nil {
+		if of.mergedInto != nil {
 			continue
 		}
 		d := newDictionary(mem)
@@ -44,8 +44,8 @@ func (n dictionaries) order(ctx context.Context, all []*columns, turns device.Tu
 	for _, c := range all {
 		err := c.each(ctx, turns, func(_ context.Context, _, i int) error {
 			for _, col := range c.list {
-				if col.kind == addedCode && col.of.whole().ordered {
-					col.renumber(n[col.of.whole()], c.parts[i])
+				if col.kind == addedCode && col.of.root().ordered {
+					col.renumber(n[col.of.root()], c.parts[i])
 				}
 			}
 			return nil

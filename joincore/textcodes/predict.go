@@ -59,7 +59,7 @@ func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*
 	}
 	ms := 0.0
 	for _, of := range w.all {
-		if of.in == nil && of.ordered {
+		if of.mergedInto == nil && of.ordered {
 			ms += orderMS(different)
 		}
 	}

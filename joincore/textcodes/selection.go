@@ -40,7 +40,7 @@ func (w *rewriter) selected(e joincore.Expr) (joincore.Expr, bool) {
 	if !ok || slices.ContainsFunc(columns, func(c joincore.ColumnRef) bool { return c != columns[0] }) {
 		return nil, false
 	}
-	n.of.whole().payloads = true
+	n.of.root().payloads = true
 	s := selection{condition: e, column: columns[0], of: n.of, in: &joincore.In{Arg: n.value, Ints: []int64{noNumber}}}
 	w.selections = append(w.selections, s)
 	return s.in, true

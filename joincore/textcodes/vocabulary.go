@@ -12,8 +12,8 @@ import (
 // each other: the values of columns, and constants. Vocabularies merge while a plan is
 // rewritten.
 type vocabulary struct {
-	in      *vocabulary // that it has become a part of; nil: it is whole
-	ordered bool        // the numbers have the order of the texts
+	mergedInto *vocabulary // nil: a root
+	ordered    bool        // the numbers have the order of the texts
 	// payloads: texts are numbered by their payloads; else by their stored bytes, which
 	// takes no decoding but serves only the values of one column.
 	payloads  bool
@@ -26,28 +26,28 @@ type constant struct {
 	parameter joincore.ParameterIndex
 }
 
-// whole returns the vocabulary of which v is a part.
-func (v *vocabulary) whole() *vocabulary {
-	for v.in != nil {
-		v = v.in
+// root returns the vocabulary into which v was merged, v itself if none.
+func (v *vocabulary) root() *vocabulary {
+	for v.mergedInto != nil {
+		v = v.mergedInto
 	}
 	return v
 }
 
 // merge makes two vocabularies one.
 func (v *vocabulary) merge(other *vocabulary) {
-	if v, other = v.whole(), other.whole(); v == other {
+	if v, other = v.root(), other.root(); v == other {
 		return
 	}
 	v.ordered = v.ordered || other.ordered
 	v.payloads = true
 	v.constants = append(v.constants, other.constants...)
-	other.in = v
+	other.mergedInto = v
 }
 
 // order gives the numbers the order of the texts, which is that of their payloads.
 func (v *vocabulary) order() {
-	v = v.whole()
+	v = v.root()
 	v.ordered, v.payloads = true, true
 }
 
