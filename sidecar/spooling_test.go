@@ -252,7 +252,7 @@ func TestSpooledResultOfParticipants(t *testing.T) {
 		}
 		must(t, squeeze(r, 20*time.Second))
 		r.spooled()
-		full, _ := opened(r, 98, shm.Open{}) // takes what is free
+		full, _ := opened(r, 98, shm.Open{QueueTimeoutMS: 20_000}) // takes what is free, as soon as the job before has left
 		for {
 			if _, err := full.Want(1); err != nil {
 				break
