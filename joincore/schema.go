@@ -14,8 +14,7 @@ func (s Schema) Column(c ColumnRef) Column { return s[c.Input][c.Column] }
 // column or a function of an aggregate is not valid. Whether columns are
 // visible where they are read is not checked.
 func (p *Plan) Schema() (Schema, error) {
-	var all []*Aggregate
-	collect(p.Root, &all)
+	all := Aggregates(p.Root)
 	s := make(Schema, len(p.Inputs)+len(all))
 	for i := range p.Inputs {
 		s[i] = p.Inputs[i].Columns
@@ -48,25 +47,4 @@ func (s Schema) lookUp(c ColumnRef) (Column, error) {
 		return Column{}, fmt.Errorf("%w: no column %v", ErrInvalid, c)
 	}
 	return s.Column(c), nil
-}
-
-// collect appends the aggregates below n, those further down first.
-func collect(n Node, all *[]*Aggregate) {
-	switch n := n.(type) {
-	case *Filter:
-		collect(n.Child, all)
-	case *Join:
-		collect(n.Left, all)
-		collect(n.Right, all)
-	case *Aggregate:
-		collect(n.Child, all)
-		*all = append(*all, n)
-	}
-}
-
-// Aggregates returns the aggregates of a tree, those further down first.
-func Aggregates(n Node) []*Aggregate {
-	var all []*Aggregate
-	collect(n, &all)
-	return all
 }

@@ -72,7 +72,7 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*j
 
 // forgetLookUps takes joins with vocabularies out of a report, and returns their time.
 func (r *rewriting) forgetLookUps(stats *joincore.Stats) (took time.Duration) {
-	joins := joinsOf(r.plan.Root, nil)
+	joins := joincore.Joins(r.plan.Root)
 	if len(stats.Joins) != len(joins) { // the execution has failed before
 		return 0
 	}
@@ -86,17 +86,4 @@ func (r *rewriting) forgetLookUps(stats *joincore.Stats) (took time.Duration) {
 	}
 	stats.Joins = kept
 	return took
-}
-
-// joinsOf appends the joins of a tree, in post-order.
-func joinsOf(n joincore.Node, list []*joincore.Join) []*joincore.Join {
-	switch n := n.(type) {
-	case *joincore.Filter:
-		return joinsOf(n.Child, list)
-	case *joincore.Aggregate:
-		return joinsOf(n.Child, list)
-	case *joincore.Join:
-		return append(joinsOf(n.Right, joinsOf(n.Left, list)), n)
-	}
-	return list
 }

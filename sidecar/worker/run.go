@@ -211,7 +211,7 @@ func (r *running) release() {
 // outcome returns the result of the job. An error of the sink or of the caller
 // takes precedence over the child's error.
 func (r *running) outcome(ctx context.Context, done *control.Done, err error, stats *joincore.Stats) error {
-	if got, ok := done.Statistics(joins(r.job.Plan.Root), len(joincore.Aggregates(r.job.Plan.Root))); ok && stats != nil {
+	if got, ok := done.Statistics(len(joincore.Joins(r.job.Plan.Root)), len(joincore.Aggregates(r.job.Plan.Root))); ok && stats != nil {
 		*stats = got
 		stats.Provider = r.process.config.Name
 	}
@@ -231,16 +231,4 @@ func (r *running) outcome(ctx context.Context, done *control.Done, err error, st
 		r.process.kill(done.Err())
 	}
 	return done.Err()
-}
-
-func joins(n joincore.Node) int {
-	switch n := n.(type) {
-	case *joincore.Filter:
-		return joins(n.Child)
-	case *joincore.Aggregate:
-		return joins(n.Child)
-	case *joincore.Join:
-		return 1 + joins(n.Left) + joins(n.Right)
-	}
-	return 0
 }

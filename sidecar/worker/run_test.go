@@ -69,7 +69,7 @@ func (r *rig) compare(name string, plan *joincore.Plan, inputs []*joincore.Relat
 	if !maps.Equal(sink.result, want) {
 		r.t.Errorf("%s: %d distinct rows, %d expected", name, len(sink.result), len(want))
 	}
-	if stats.Provider != "test" || len(stats.Joins) != joins(plan.Root) || sink.open != 0 {
+	if stats.Provider != "test" || len(stats.Joins) != len(joincore.Joins(plan.Root)) || sink.open != 0 {
 		r.t.Errorf("%s: %+v, %d batches open", name, stats, sink.open)
 	}
 	return stats
