@@ -5,11 +5,15 @@ import (
 	"testing"
 )
 
+// lockable is a variable, because a stack moves when it grows, and page locks know memory
+// by its address.
+var lockable = make([]byte, 100)
+
 // TestMemoryIsPageLockedOnce: of several providers that register a piece the
 // first one locks it, and the last one to release it unlocks it.
 func TestMemoryIsPageLockedOnce(t *testing.T) {
 	var l pageLocks
-	mem := make([]byte, 100)
+	mem := lockable
 	held, locks := 0, 0
 	lock := func() (func(), error) {
 		held, locks = held+1, locks+1
