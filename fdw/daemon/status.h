@@ -31,7 +31,7 @@ extern GjDaemon gj_daemon_state(struct gj_status *status);
  */
 extern bool gj_daemon_load(const char *socket, struct gj_load *load);
 
-/* ---- when a daemon that failed is asked again ---- */
+/* ---- load, the part of the status file that changes continuously ---- */
 
 /*
  * Reads the load from an open status file, and retries if it met a concurrent

@@ -351,7 +351,7 @@ gj_key_filter_select(GjKeyFilter *filter, const GjVector *vector, int n, uint16 
 	return nkept;
 }
 
-/* ---- key filter protocol ---- */
+/* ---- getting and returning filters ---- */
 
 /*
  * Every process says when it has fed its part of an input whose keys make a

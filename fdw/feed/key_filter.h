@@ -54,7 +54,7 @@ extern bool gj_key_filter_read(GjKeyFilter *filter, const char *base, Size size,
 extern int	gj_key_filter_select(GjKeyFilter *filter, const GjVector *vector, int n,
 								 uint16 *kept);
 
-/* ---- key filter protocol ---- */
+/* ---- getting and returning filters ---- */
 
 /*
  * Gets the filters of an input that this process is about to feed.  Waits

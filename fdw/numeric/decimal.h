@@ -68,7 +68,7 @@ extern uint32 gj_numeric_canonical(const char *data, uint32 length, char *to);
 extern bool gj_numeric_bound(const char *data, uint32 length, int scale,
 							 int64 *bound);
 
-/* ---- decimal quick ---- */
+/* ---- short numerics, without a call ---- */
 
 /*
  * Nearly all numerics on a page have a varlena header of one byte, the short

@@ -2,10 +2,9 @@
  * plan/state.h - planning state kept between calls of the join hook.
  *
  * Every base relation remembers how it would be fed (GjBaserel), and every
- * joinrel the best job tree found for it (GjJoinrel).  A
- * joinrel's tree is kept even if add_path prunes its path, so that higher
- * joinrels can include it in a larger job. The tree's cost excludes the return
- * of its rows.
+ * joinrel the best job tree found for it (GjJoinrel).  A joinrel's tree is kept
+ * even if add_path prunes its path, so that higher joinrels can include it in a
+ * larger job.  The tree's cost excludes the return of its rows.
  */
 #ifndef PLAN_STATE_H
 #define PLAN_STATE_H

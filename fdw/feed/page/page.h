@@ -17,7 +17,7 @@
 #include "job/page_qual.h"
 #include "numeric/decimal.h"
 
-/* ---- prefetch ---- */
+/* ---- finds the next page of a scan and brings it into the cache ---- */
 
 /* Starts with all fields zero. */
 typedef struct GjPrefetch

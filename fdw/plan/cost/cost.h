@@ -11,7 +11,7 @@
 
 #include "plan/state.h"
 
-/* ---- rows ---- */
+/* ---- rows of joins that core underestimates ---- */
 
 /*
  * The factor by which a join's result is expected to exceed core's estimate,
@@ -42,7 +42,7 @@ extern double gj_grown_groups(double groups, double core_rows, double rows);
  */
 extern double gj_rel_growth(PlannerInfo *root, RelOptInfo *rel);
 
-/* ---- rows scan ---- */
+/* ---- rows that scans read ---- */
 
 /*
  * Does a relation deliver columns of which no statistics exist?  Those of a
@@ -59,7 +59,7 @@ extern double gj_scan_growth(PlannerInfo *root, const RelOptInfo *rel);
 /* The rows of a relation that are read, whether they pass its conditions or not. */
 extern double gj_rows_read(PlannerInfo *root, const RelOptInfo *rel);
 
-/* ---- rows range ---- */
+/* ---- ranges of tables that are stored in order ---- */
 
 /*
  * The factor, at least 1, by which the rows that pass a = b are expected to
@@ -82,8 +82,6 @@ typedef struct GjValues
 
 /* Returns what the statistics say of a column, which is examined once a query. */
 extern const GjValues *gj_values(PlannerInfo *root, const Var *var);
-
-/* ---- cost ---- */
 
 /* ---- how many processes share the work of a parallel path ---- */
 
@@ -176,7 +174,7 @@ extern Cost gj_return_cost(double rows, double weight);
 extern double gj_priced_rows(const GjTree *tree);
 
 /*
- * The daemon's aggregation of so many rows into groups by keys.  leaves are all
+ * The cost of the daemon's aggregation of the rows into groups by keys.  leaves are all
  * expressions that it delivers: keys, columns and Aggrefs.
  */
 extern Cost gj_aggregation_cost(const struct gj_status *status, double rows, double groups,
@@ -191,10 +189,10 @@ extern Cost gj_aggregation_cost(const struct gj_status *status, double rows, dou
  */
 extern double gj_path_ns(PlannerInfo *root, const Path *path, GjTime *time);
 
-/* The time of a Gather that returns so many rows of a path of several processes. */
+/* The time of a Gather that returns the rows of a path of several processes. */
 extern double gj_gathered_ns(double elapsed_ns, double rows);
 
-/* ---- native node ---- */
+/* ---- parts of native nodes ---- */
 
 /* ns, measured on a core of about 3 GHz */
 #define GJ_ROW_HEADER 48		/* bytes that a row of a hash table has more */
@@ -256,7 +254,7 @@ extern bool gj_probes_in_order(PlannerInfo *root, const Path *outer, const Index
 extern double gj_missing_pages(const PlannerInfo *root);
 
 /*
- * How far accesses to random places among so many bytes miss the processor's
+ * How far random accesses to a region of this many bytes miss the processor's
  * caches, 0 to 1.
  */
 extern double gj_cache_misses(double bytes);

@@ -57,7 +57,7 @@ gj_most_workers(void)
 	return Max(1, processors - (parallel_leader_participation ? 1 : 0));
 }
 
-/* ---- offloaded ---- */
+/* ---- the steps of an offloaded plan ---- */
 
 #define FIRST_RATE_LOG2 10		/* layout.h: build sizes 2^(10 + 2 i) */
 #define RATE_LOG2_STEP 2

@@ -63,7 +63,7 @@ gj_values(PlannerInfo *root, const Var *var)
 	return values;
 }
 
-/* ---- rows ---- */
+/* ---- joins ---- */
 
 /* An equality of columns of two tables. */
 typedef struct Equality
@@ -390,7 +390,7 @@ gj_grown_groups(double groups, double core_rows, double rows)
 	return Min(high * (1 - exp(-rows / high)), groups * rows / core_rows);
 }
 
-/* ---- rows scan ---- */
+/* ---- rows that scans read ---- */
 
 bool
 gj_lacks_statistics(PlannerInfo *root, const RelOptInfo *rel)

@@ -55,10 +55,10 @@ typedef struct GjLegalFilters
 	GjKeyPair	pairs[GJ_LEGAL_PAIRS];
 } GjLegalFilters;
 
-/* Fills in an empty legal for the tree. */
+/* Fills in the legal filters of a tree, which are empty before. */
 extern void gj_find_sources(const GjTree *tree, GjLegalFilters *legal);
 
-/* ---- filters that travel from small inputs to large ones ---- */
+/* ---- which filters are chosen ---- */
 
 /*
  * Chooses the tree's filters, and computes what they save.  Does nothing if

@@ -182,8 +182,8 @@ func jointFirst(devices int) int {
 	return first
 }
 
-// MaxFlows is the most ranges of both sides together: a Sender has events and counts
-// for so many.
+// MaxFlows is the maximum number of ranges of both sides together. A Sender has an event
+// and a count for each.
 const MaxFlows = 8
 
 // Ranges is how the rows of a side are divided: the relative sizes of its ranges, up to the
