@@ -77,28 +77,28 @@ duckdb:
 	@tools/build-duckdb.sh
 
 tpch: build duckdb ## run TPC-H natively and offloaded, and DuckDB: make tpch SF=1 QUERIES="3 5 10" RUNS=3; writes build/tpch.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
 
 tpcds: build duckdb ## the same for the 99 queries of TPC-DS: make tpcds SF=1 RUNS=1; writes build/tpcds.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
 
 bench-join: build ## compare joins of 10 M rows with native plans; writes build/bench-join.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/benchjoin $(if $(RUNS),-runs $(RUNS))
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench join $(if $(RUNS),-runs $(RUNS))
 
 bench-load: build ## run joins and short transactions of many clients; writes build/bench-load.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/benchload
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench load
 
 sim: ## figures of the MG-Join paper in the simulator of several GPUs; results in build/sim.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/sim -json ../build/sim.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench sim -json ../build/sim.json
 
 regress-forced: build ## run PostgreSQL's own suites natively and forced; ASSERT=1 for a server with assertions; writes build/regress-forced.json
-	@source=$$(tools/fetch-postgres.sh source $(PG)) && cd tests && $(GO) run -buildvcs=false ./cmd/regressforced -source "$$source"
+	@source=$$(tools/fetch-postgres.sh source $(PG)) && cd tests && $(GO) run -buildvcs=false ./cmd/differential regress -source "$$source"
 
 differential: build ## compare random queries with native plans: make differential DURATION=60s SEED=1; writes build/differential.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/differential -duration $(DURATION) $(if $(SEED),-seed $(SEED))
+	@cd tests && $(GO) run -buildvcs=false ./cmd/differential random -duration $(DURATION) $(if $(SEED),-seed $(SEED))
 
 sqllogic: build ## compare the queries of sqllogictest files with native plans: make sqllogic DIR=duckdb/test/sql; writes build/sqllogic.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/sqllogic -dir "$(abspath $(DIR))"
+	@cd tests && $(GO) run -buildvcs=false ./cmd/differential sqllogic -dir "$(abspath $(DIR))"
 
 include tools/gpu.mk
 

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes build/gpu-bundle: gpu-e2e and an archive with everything that it needs on
-# a machine with only a GPU: PostgreSQL with its libraries as installed here, the
-# extension, the daemon, the CUDA worker and a data generator.  PG_CONFIG selects
-# the PostgreSQL, GO the Go command.
+# Makes build/gpu-bundle: the script gpu-e2e, the program gpu that it runs, and an
+# archive with everything that these need on a machine with only a GPU: PostgreSQL
+# with its libraries as installed here, the extension, the daemon, the CUDA worker
+# and a data generator.  PG_CONFIG selects the PostgreSQL, GO the Go command.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -65,7 +65,12 @@ END
 rm -rf "$bundle"
 mkdir -p "$bundle"
 tar -C "$stage" --owner=0 --group=0 --sort=name -cf - . | zstd -q -19 --long=27 -T0 -o "$bundle/bundle.tar.zst"
-(cd "$root/tests" && CGO_ENABLED=0 "$go" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$bundle/gpu-e2e" ./cmd/gpue2e)
+(cd "$root/tests" && CGO_ENABLED=0 "$go" build -trimpath -buildvcs=false -ldflags='-s -w' -o "$bundle/gpu" ./cmd/gpu)
+cat >"$bundle/gpu-e2e" <<'END'
+#!/bin/sh
+exec "$(dirname "$0")/gpu" e2e "$@"
+END
+chmod 755 "$bundle/gpu-e2e"
 
 size=$(du -sb "$bundle" | cut -f1)
 echo "build/gpu-bundle: $((size >> 20)) MiB; on the machine with the GPU, run its gpu-e2e"

@@ -10,10 +10,10 @@ WITH_CUDA := tools/with-cuda.sh
 # tests of sidecar/worker.
 GPU_PACKAGES := . outofcore driver rowid columnar columnar/phj columnar/selector links fabric mgj
 GPU_TESTS := cuda outofcore driver rowid columnar phj selector links fabric worker
-GPU_PROGRAMS := check bench-gpu bytes-gpu bench-multi gpujoin-cuda
+GPU_PROGRAMS := check gpu gpujoin-cuda
 
 # What test-multi and bench-multi run.
-MULTI := bin/check bin/bench-multi bin/gpujoin-cuda test/driver.test test/links.test test/fabric.test test/mgj.test
+MULTI := bin/check bin/gpu bin/gpujoin-cuda test/driver.test test/links.test test/fabric.test test/mgj.test
 
 # Benchmarks print the commit, also on machines without git.
 COMMIT = $(shell git -c safe.directory='*' describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
@@ -30,10 +30,8 @@ cuda: build ## build the CUDA provider: kernels, gpujoin-cuda, tests, benchmarks
 	@$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w" -o $(CUDA_OUT)/bin/gpujoin-cuda ./cmd/gpujoin-cuda
 	@$(WITH_CUDA) $(GO) test -c -tags cuda -ldflags="-s -w -X gpujoin/joincore/cuda.commit=$(COMMIT)" -o $(CUDA_OUT)/test/ $(GPU_PACKAGES:%=./joincore/cuda/%)
 	@CGO_ENABLED=0 $(GO) test -c -buildvcs=false -ldflags="-s -w" -o $(CUDA_OUT)/test/worker.test ./sidecar/worker
-	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X main.commit=$(COMMIT)" -o ../$(CUDA_OUT)/bin/bench-gpu ./cmd/benchgpu
-	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X main.commit=$(COMMIT)" -o ../$(CUDA_OUT)/bin/bench-multi ./cmd/benchmulti
+	@cd tests && ../$(WITH_CUDA) $(GO) build -tags cuda -ldflags="-s -w -X gpujoin/tests/measure.builtFrom=$(COMMIT)" -o ../$(CUDA_OUT)/bin/gpu ./cmd/gpu
 	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/check ./cmd/check
-	@cd tests && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags="-s -w" -o ../$(CUDA_OUT)/bin/bytes-gpu ./cmd/bytesgpu
 
 # With a toolkit, everything is rebuilt first if needed. Otherwise programs that
 # were built elsewhere run as they are.
@@ -43,16 +41,16 @@ test-gpu: $(CUDA_BUILT) ## on a machine with a GPU: test kernels, joins against 
 	@$(CUDA_OUT)/bin/check -only gpu $(TEST_FLAGS)
 
 bench-gpu: $(CUDA_BUILT) ## on a machine with a GPU: measure joins of resident columns, with GJE=dir also the paper's programs; writes build/bench-gpu.json
-	@$(CUDA_OUT)/bin/bench-gpu $(if $(GJE),-gje $(GJE)) $(BENCH_FLAGS)
+	@$(CUDA_OUT)/bin/gpu bench $(if $(GJE),-gje $(GJE)) $(BENCH_FLAGS)
 
 bytes-gpu: $(CUDA_BUILT) ## on a machine with a GPU and ncu: compare the bytes that joins move with their model; writes build/bytes-gpu.json
-	@$(CUDA_OUT)/bin/bytes-gpu $(BYTES_FLAGS)
+	@$(CUDA_OUT)/bin/gpu bytes $(BYTES_FLAGS)
 
 test-multi: $(CUDA_BUILT) ## on a machine with GPUs, best two or more: test the links between them, exchanges, and joins over several GPUs
 	@$(CUDA_OUT)/bin/check -only multi $(TEST_FLAGS)
 
 bench-multi: $(CUDA_BUILT) ## on a machine with several GPUs: measure links and exchanges, emulate a DGX-1; writes build/bench-multi.json
-	@$(CUDA_OUT)/bin/bench-multi $(BENCH_FLAGS)
+	@$(CUDA_OUT)/bin/gpu multi $(BENCH_FLAGS)
 
 # Archives that are copied to other machines are compressed for size.
 gpu-tests multi-tests gpu-bundle: COMPRESS = size

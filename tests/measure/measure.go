@@ -87,6 +87,12 @@ func Circumstances(root string) string {
 	return CircumstancesOf(commit)
 }
 
+// builtFrom is the commit that the program was built from; the build sets it.
+var builtFrom = "unknown"
+
+// CircumstancesBuilt is Circumstances for the commit that this program was built from.
+func CircumstancesBuilt() string { return CircumstancesOf(builtFrom) }
+
 // CircumstancesOf is Circumstances for a known commit.
 func CircumstancesOf(commit string) string {
 	machine := fmt.Sprintf("%s, %d cores, %s", cpuModel(), runtime.NumCPU(), memory())

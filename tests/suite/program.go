@@ -19,6 +19,9 @@ type Program struct {
 	JSON    string                       // the file to write
 }
 
+// Progress prints a step of the preparation.
+func Progress(what string) { fmt.Println("  " + what) }
+
 // Run measures the queries in a private server, prints each as it finishes, and
 // then the table. It returns an error if rows differed.
 func Run(ctx context.Context, env *harness.Env, p Program) (err error) {

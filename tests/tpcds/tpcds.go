@@ -1,5 +1,5 @@
 // Package tpcds loads TPC-DS data, from DuckDB's build of the specification's
-// generator, into a private cluster.
+// generator, into a private cluster and runs its 99 queries.
 package tpcds
 
 import (
@@ -41,16 +41,16 @@ func Database(env *harness.Env, sf float64) suite.DuckDB {
 }
 
 // Load creates the tables, fills them from the database, and creates the primary
-// keys and indexes. progress is called with each step.
-func Load(ctx context.Context, env *harness.Env, d suite.DuckDB, s *harness.Session, progress func(string)) (err error) {
+// keys and indexes.
+func Load(ctx context.Context, env *harness.Env, d suite.DuckDB, s *harness.Session) (err error) {
 	dir, err := os.MkdirTemp(env.Work, "tpcds")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	progress("exporting")
+	suite.Progress("exporting")
 	if err := d.Export(ctx, dir); err != nil {
 		return err
 	}
-	return suite.Load(ctx, s, suite.Data{Schema: schema, Indexes: indexes, Tables: tables, Dir: dir}, progress)
+	return suite.Load(ctx, s, suite.Data{Schema: schema, Indexes: indexes, Tables: tables, Dir: dir}, suite.Progress)
 }

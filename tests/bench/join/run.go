@@ -1,0 +1,111 @@
+// Package join measures joins of ten million rows in the daemon against PostgreSQL's
+// best native plan, the rates of feeding, the cost of planning, and the daemon's memory:
+// make bench-join.
+package join
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+)
+
+// Settings: shared_buffers holds all tables, and tables filled in the transaction that
+// creates them write no WAL.
+var settings = harness.Settings{
+	"shared_buffers":       "4GB",
+	"effective_cache_size": "6GB",
+	"wal_level":            "minimal",
+	"max_wal_senders":      "0",
+	"jit":                  "off",
+}
+
+// bench is the state that the measurements share.
+type bench struct {
+	ctx     context.Context
+	env     *harness.Env
+	cluster *harness.Cluster
+	daemon  *harness.Daemon
+	session *harness.Session
+	rows    int // of the large tables
+	runs    int
+	parts   string
+	results []any
+	table   []string
+}
+
+// parts of the measurement by the names for -parts.
+var parts = []struct {
+	name string
+	run  func(*bench) error
+}{
+	{"joins", (*bench).joins},
+	{"feeds", (*bench).feeds},
+	{"planning", (*bench).planning},
+}
+
+// window is the maximum number of result batches in flight of a job.
+const window = 16
+
+// Run measures what the arguments select and writes build/bench-join.json.
+func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	b := &bench{ctx: ctx}
+	flags.IntVar(&b.rows, "rows", 10_000_000, "rows of the large tables")
+	flags.IntVar(&b.runs, "runs", 5, "runs of each measurement; the median counts")
+	flags.StringVar(&b.parts, "parts", "joins,feeds,planning", "what to measure")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return b.run()
+}
+
+func (b *bench) run() (err error) {
+	if b.env, err = harness.Prepare(); err != nil {
+		return err
+	}
+	pair, err := b.env.StartPair(settings, harness.DaemonOptions{"window": fmt.Sprint(window)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pair.Stop()) }()
+	b.cluster, b.daemon = pair.Cluster, pair.Daemon
+	if b.session, err = b.cluster.Connect(b.ctx); err != nil {
+		return err
+	}
+	defer b.session.Close()
+	if err := b.session.Exec(b.ctx, "create extension gpujoin"); err != nil {
+		return err
+	}
+
+	if err := b.fill(); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if !strings.Contains(b.parts, part.name) {
+			continue
+		}
+		// What was measured before a failure is kept.
+		err := part.run(b)
+		if err := errors.Join(err, b.write()); err != nil {
+			return err
+		}
+	}
+	fmt.Println()
+	fmt.Println(measure.Circumstances(b.env.Root))
+	for _, line := range b.table {
+		fmt.Println(line)
+	}
+	return nil
+}
+
+func (b *bench) write() error {
+	return measure.WriteJSON(filepath.Join(b.env.Root, "build", "bench-join.json"), b.results)
+}
+
+// say prints progress.
+func say(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }

@@ -1,0 +1,24 @@
+// Command bench measures PostgreSQL with the extension and the daemon, and simulates
+// several GPUs. It needs no GPU.
+package main
+
+import (
+	"os"
+
+	"gpujoin/tests/bench/join"
+	"gpujoin/tests/bench/load"
+	"gpujoin/tests/bench/sim"
+	"gpujoin/tests/command"
+	"gpujoin/tests/tpcds"
+	"gpujoin/tests/tpch"
+)
+
+func main() {
+	command.Main("bench", os.Args[1:], []command.Subcommand{
+		{Name: "join", Purpose: "joins of large tables, feeds, the cost of planning", Run: join.Run},
+		{Name: "load", Purpose: "joins and short transactions of many clients", Run: load.Run},
+		{Name: "tpch", Purpose: "the queries of TPC-H", Run: tpch.Run},
+		{Name: "tpcds", Purpose: "the queries of TPC-DS", Run: tpcds.Run},
+		{Name: "sim", Purpose: "figures of the MG-Join paper, in the simulator", Run: sim.Run},
+	})
+}

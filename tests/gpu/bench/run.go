@@ -1,0 +1,127 @@
+//go:build cuda
+
+// Package bench times joins of columns in a GPU's memory, checks every result, and
+// compares with the required times and, if available, with those of the paper's own
+// executables: make bench-gpu.
+//
+// Keys are a bijection of their index over the full key width, dense only in cases that
+// say so, and payloads are independent of them; no algorithm is told that keys are
+// unique. ms is the time between two events on the device around the whole join,
+// including the read-back of its row count; wall_ms is the host's. Both are medians.
+package bench
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"gpujoin/tests/columndata"
+	"gpujoin/tests/measure"
+)
+
+// Run times what the arguments select, prints a table and writes build/bench-gpu.json. A
+// wrong result is an error.
+func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	var (
+		device     = flags.Int("device", 0, "ordinal of the device")
+		memory     = flags.Int64("memory", 48, "GiB of device memory for inputs and joins")
+		repeats    = flags.Int("repeats", 7, "timed runs of each join")
+		names      = flags.String("cases", "", "names of cases, by commas; all of the table where empty, \"-\" for none")
+		algorithms = flags.String("algorithms", "", "names of algorithms, by commas; all where empty")
+		phases     = flags.Bool("phases", false, "print the time of each phase, of one more run")
+		out        = flags.String("json", "build/bench-gpu.json", "where the results are written")
+		sequences  = flags.Int("sequences", 0, "also time sequences of 1 join up to this number, at most 8")
+		sweeps     = flags.String("sweep", "", "also time joins of 1 to 16 payload columns of these widths, by commas: 1, 2, 4, 8, 16 or mixed")
+		sweepKeys  = flags.String("sweep-keys", "4", "bytes of the keys of these joins, by commas: 4 or 8")
+		groups     = flags.Bool("groups", true, "also time the default filters with aggregates")
+		interpret  = flags.Bool("interpret", false, "interpret the programs of aggregates instead of compiling kernels for them")
+		measured   = flags.Bool("profile", false, "measure the device first, print its rates and choose by them")
+		peer       = flags.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes afterwards")
+		limit      = flags.Duration("gje-limit", 2*time.Minute, "how long each of their runs may take")
+	)
+	described, ownGroups := columndata.Flags(flags), customGroups(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+
+	list, err := selected(*names)
+	if err != nil {
+		return err
+	}
+	if c, err := described(); err != nil {
+		return err
+	} else if c != nil {
+		list = append(list, own(c))
+	}
+	if *sweeps != "" {
+		more, err := sweep(split(*sweeps), split(*sweepKeys))
+		if err != nil {
+			return err
+		}
+		list = append(list, more...)
+	}
+	runners, err := choose(*algorithms)
+	if err != nil {
+		return err
+	}
+	b, err := open(*device, *memory<<30)
+	if err != nil {
+		return err
+	}
+	b.repeats, b.phases, b.specialise = *repeats, *phases, !*interpret
+	circumstances := measure.CircumstancesBuilt()
+	fmt.Printf("%s\n%s\n", circumstances, b.describe())
+	if *measured {
+		err = b.measure(ctx)
+	}
+	var results []result
+	if err == nil {
+		results, err = b.timeAll(ctx, list, runners, min(*sequences, 8))
+	}
+	grouped := ownGroups()
+	if *groups {
+		grouped = append(groupings(), grouped...)
+	}
+	if err == nil && len(grouped) > 0 {
+		var timed []result
+		timed, err = b.timeGroups(ctx, grouped)
+		results = append(results, timed...)
+	}
+	b.close() // peers need the memory
+	if len(results) == 0 {
+		return err
+	}
+	wrong := 0
+	for i := range results {
+		results[i].Measured = circumstances
+		if results[i].wrong != "" {
+			wrong++
+		}
+	}
+	if err := errors.Join(err, measure.WriteJSON(*out, results)); err != nil {
+		return err // the results before it are written
+	}
+	if *peer != "" {
+		err := addPeers(ctx, *peer, *limit, list, results)
+		if err := errors.Join(err, measure.WriteJSON(*out, results)); err != nil {
+			return err
+		}
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%d results are wrong", wrong)
+	}
+	return nil
+}
+
+func split(list string) []string {
+	var names []string
+	for _, n := range strings.Split(list, ",") {
+		if n = strings.TrimSpace(n); n != "" {
+			names = append(names, n)
+		}
+	}
+	return names
+}

@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"gpujoin/tests/harness"
+)
+
+func TestJudge(t *testing.T) {
+	lost := &pgconn.PgError{Code: "08006"}
+	for _, c := range []struct {
+		name string
+		at   moment
+		answer
+		right bool
+	}{
+		{"cores took over", running, answer{provider: "cpu", fallback: "cuda: it has ended"}, true},
+		{"the GPU went on", running, answer{provider: "cuda"}, false},
+		{"nobody says why", running, answer{provider: "cpu"}, false},
+		{"PostgreSQL took over", running, answer{provider: "PostgreSQL itself", fallback: "it has ended"}, false},
+		{"a new worker", feeding, answer{provider: "cuda"}, true},
+		{"other rows", feeding, answer{provider: "cuda", difference: "2 rows instead of 1"}, false},
+		{"other rows at the end", streaming, answer{provider: "cuda", difference: "2 rows instead of 1"}, false},
+		{"lost before rows", running, answer{err: lost}, false},
+		{"lost after rows", streaming, answer{err: lost}, true},
+		{"another error", streaming, answer{err: &pgconn.PgError{Code: "XX000"}}, false},
+	} {
+		note, err := c.at.judge(c.answer)
+		if (err == nil) != c.right || (note != "") != c.right {
+			t.Errorf("%s: %q, %v", c.name, note, err)
+		}
+	}
+}
+
+// Joins and faults with the cpu provider's worker in place of the GPU's: all
+// rows are equal, and each fault ends as it should.
+func TestWithoutGPU(t *testing.T) {
+	env, err := harness.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := env.BuildWorker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(worker))
+	t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
+	out := filepath.Join(t.TempDir(), "results.json")
+	err = run(t.Context(), options{plugin: worker, out: out, rows: 300_000, runs: 1, workers: 2, devices: 2, parts: "joins,faults"})
+	if err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Results []*result
+		Phases  []*phasesResult
+		Faults  []*faultResult
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Results) != 2 || len(document.Faults) != len(faults) {
+		t.Fatalf("%d joins and %d faults", len(document.Results), len(document.Faults))
+	}
+	for _, r := range document.Results {
+		if r.CUDA.Joins != 1 || r.CUDA.Providers != "cuda" {
+			t.Errorf("%s: %d joins on %q", r.Query, r.CUDA.Joins, r.CUDA.Providers)
+		}
+		if r.Several == nil || r.Several.Devices != 2 || !r.Several.Equal || r.Several.Reason != "" {
+			t.Errorf("%s on several devices: %+v", r.Query, r.Several)
+		}
+	}
+	if len(document.Phases) != 6 { // of two joins in three modes
+		t.Errorf("phases of %d joins", len(document.Phases))
+	}
+	for _, r := range document.Phases {
+		if r.Algorithm == "" || r.Ms <= 0 || len(r.Phases) < 2 {
+			t.Errorf("%+v", r)
+		}
+	}
+	// A worker that ends during a join costs no row.
+	for _, f := range document.Faults[:2] {
+		if !strings.Contains(strings.Join(f.Notes, "\n"), running.state+": right rows, of cpu because cuda: ") {
+			t.Errorf("%s: %q", f.Fault, f.Notes)
+		}
+		if f.GPUs != 2 {
+			t.Errorf("%s: %d GPUs", f.Fault, f.GPUs)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+	"gpujoin/tests/suite"
+)
+
+// world is a server with two daemons: one joins on the CPU, the other on a GPU.
+// Each mode has its own session, connected to its daemon only.
+type world struct {
+	options
+	env     *harness.Env
+	where   string // circumstances of the measurement
+	cluster *harness.Cluster
+	modes   []*mode
+	cleanup []func() error // in reverse
+}
+
+// mode is a way of running a query.
+type mode struct {
+	name     string
+	session  *harness.Session
+	witness  *harness.Session // queries the daemon while the session is busy
+	daemon   *harness.Daemon  // nil for native plans
+	provider string           // that must execute the joins; empty for native plans
+	absent   string           // why the mode cannot run here
+}
+
+func defaultWorkers() int { return min(8, runtime.NumCPU()/2) }
+
+// settings returns the server's settings: what tpch and the large joins need,
+// within the machine's memory.
+func (o options) settings() harness.Settings {
+	s := suite.Settings()
+	buffers := min(measure.MemoryBytes()/4, 16<<30)
+	s["shared_buffers"] = fmt.Sprintf("%dMB", buffers>>20)
+	s["effective_cache_size"] = fmt.Sprintf("%dMB", 2*buffers>>20)
+	s["work_mem"] = "1GB"
+	s["max_parallel_workers_per_gather"] = fmt.Sprint(o.workers)
+	s["max_parallel_workers"] = fmt.Sprint(max(8, o.workers))
+	s["max_worker_processes"] = fmt.Sprint(8 + max(8, o.workers))
+	s["wal_level"] = "minimal"
+	s["max_wal_senders"] = "0"
+	// GMT needs no time zone files, which a small machine lacks.
+	s["timezone"] = "'GMT'"
+	s["log_timezone"] = "'GMT'"
+	return s
+}
+
+func newWorld(ctx context.Context, o options) (w *world, err error) {
+	w = &world{options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+			w = nil
+		}
+	}()
+	if err := w.prepare(); err != nil {
+		return w, err
+	}
+	if w.cluster, err = w.env.NewCluster("", o.settings()); err != nil {
+		return w, err
+	}
+	w.cleanup = append(w.cleanup, w.cluster.Stop)
+	native := &mode{name: "native"}
+	if native.session, err = w.connect(ctx, w.cluster.DaemonSocket()); err != nil {
+		return w, err
+	}
+	if err := native.session.Exec(ctx, "create extension gpujoin"); err != nil {
+		return w, err
+	}
+	cpu, err := w.daemon(ctx, "cpu", harness.DaemonOptions{"provider": "cpu"})
+	if err != nil {
+		return w, err
+	}
+	one := harness.DaemonOptions{"cuda-devices": "1"}
+	if o.devices > 1 {
+		one["cuda-memory"] = "40%" // two daemons share the GPUs
+	}
+	cuda, err := w.cuda(ctx, "cuda", one)
+	if err != nil {
+		return w, err
+	}
+	w.modes = []*mode{native, cpu, cuda}
+	if o.devices > 1 {
+		several, err := w.cuda(ctx, "several", harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-memory": "40%"})
+		if err != nil {
+			return w, err
+		}
+		w.modes = append(w.modes, several)
+	}
+	return w, errors.Join(native.set(ctx), cpu.set(ctx))
+}
+
+// prepare finds the programs to run: the bundle's, or this repository's.
+func (w *world) prepare() (err error) {
+	if w.archive == "" {
+		if w.env, err = harness.Prepare(); err != nil {
+			return err
+		}
+		w.where = measure.Circumstances(w.env.Root)
+		return nil
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "gpu-e2e-")
+	if err != nil {
+		return err
+	}
+	w.cleanup = append(w.cleanup, func() error { return os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o755), unpack(w.archive, dir)); err != nil {
+		return err
+	}
+	env, bundle, err := harness.PrepareBundle(dir)
+	if err != nil {
+		return err
+	}
+	w.env = env
+	w.where = measure.CircumstancesOf(bundle.Commit)
+	return nil
+}
+
+// cuda starts a daemon that gives every job to the GPU, with additional
+// options. In the bundle the worker is next to the daemon, where the daemon
+// looks for it.
+func (w *world) cuda(ctx context.Context, name string, more harness.DaemonOptions) (*mode, error) {
+	o := harness.DaemonOptions{"provider": "cuda"}
+	maps.Copy(o, more)
+	switch {
+	case w.plugin != "":
+		o["cuda-plugin"] = w.plugin
+	case w.archive == "":
+		o["cuda-plugin"] = filepath.Join(w.env.Root, "build", "cuda", "out", "bin", "gpujoin-cuda")
+	}
+	m, err := w.daemon(ctx, name, o)
+	if err != nil {
+		return nil, err
+	}
+	if m.absent, err = whyNoDevice(ctx, m.session); err != nil {
+		return nil, err
+	}
+	return m, m.set(ctx)
+}
+
+// daemon starts a daemon and opens a session connected to it.
+func (w *world) daemon(ctx context.Context, name string, options harness.DaemonOptions) (*mode, error) {
+	socket := filepath.Join(w.cluster.Sock, "gpujoind-"+name)
+	d, err := w.cluster.StartDaemonAt(socket, options)
+	if err != nil {
+		return nil, err
+	}
+	w.cleanup = append(w.cleanup, d.Stop)
+	m := &mode{name: name, daemon: d, provider: options["provider"]}
+	if m.session, err = w.connect(ctx, socket); err != nil {
+		return nil, err
+	}
+	m.witness, err = w.connect(ctx, socket)
+	return m, err
+}
+
+func (w *world) connect(ctx context.Context, socket string) (*harness.Session, error) {
+	s, err := w.cluster.ConnectWith(ctx, "gpujoin.socket", socket)
+	if err != nil {
+		return nil, err
+	}
+	w.cleanup = append(w.cleanup, s.Close)
+	return s, nil
+}
+
+// set sets the session's mode. A forced node costs next to nothing, so the planner uses
+// parallel workers for it only if starting them is free, too.
+func (m *mode) set(ctx context.Context) error {
+	settings := suite.Native
+	if m.provider != "" {
+		settings = suite.Forced + "; set parallel_setup_cost = 0; set gpujoin.queue_timeout = '10min'"
+	}
+	if err := m.session.Exec(ctx, settings); err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
+	}
+	return nil
+}
+
+func (w *world) close() error {
+	var all error
+	for i := len(w.cleanup) - 1; i >= 0; i-- {
+		all = errors.Join(all, w.cleanup[i]())
+	}
+	return all
+}
+
+// describe returns the circumstances of the measurement.
+func (w *world) describe() string {
+	return strings.Join([]string{
+		w.where, w.env.Prefix.Version,
+		fmt.Sprintf("TPC-H SF %g, %d workers, medians of %d runs", w.sf, w.workers, w.runs),
+	}, "; ")
+}
+
+// split cuts a row of a result into its first field and the rest.
+func split(row string) (first, rest string) {
+	first, rest, _ = strings.Cut(row, "\t")
+	return first, rest
+}

@@ -1,0 +1,288 @@
+//go:build cuda
+
+package multi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/columnar/selector"
+	"gpujoin/joincore/cuda/mgj"
+	"gpujoin/tests/columndata"
+	"gpujoin/tests/measure"
+)
+
+// joinResult is one way to execute a case.
+type joinResult struct {
+	Case      string      `json:"case"`
+	How       string      `json:"how"`           // alone, or the strategy over all devices
+	Way       string      `json:"way,omitempty"` // that rows are sent in
+	Chosen    bool        `json:"chosen"`
+	Algorithm string      `json:"algorithm"`
+	Ranges    string      `json:"ranges,omitempty"` // of both sides; none: by default
+	Blocks    int         `json:"blocks,omitempty"`
+	MS        float64     `json:"ms"`              // of the host, from entry to return
+	Ratio     float64     `json:"ratio,omitempty"` // of the time on one device
+	GB        float64     `json:"gb"`              // sent to other devices
+	Sent      [][]float64 `json:"sent_ms,omitempty"`
+	Phases    []string    `json:"phases,omitempty"` // of each device
+	refused   error       // joincore.ErrBudget or ErrUnsupported: the case is not joined this way
+}
+
+// measureJoins times joins on one device and on all.
+func (b *bench) measureJoins(ctx context.Context) (err error) {
+	d, err := b.openDevices()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	if err := d.measureRates(ctx); err != nil {
+		return err
+	}
+	var notes []string
+	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
+	for _, c := range b.cases {
+		results, err := b.timeJoin(ctx, d, c, b.ways(c))
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		b.wrong += judge(c, results, b.Joins)
+		for _, r := range results {
+			rows = append(rows, r.row(c.bar))
+			if r.refused != nil {
+				notes = append(notes, fmt.Sprintf("%s, %s: %v", r.Case, r.How, r.refused))
+			}
+			for _, p := range r.Phases {
+				notes = append(notes, fmt.Sprintf("%s, %s %s %s, %d blocks, %s", r.Case, r.How, r.Way, r.Ranges, r.Blocks, p))
+			}
+		}
+		b.record(results)
+	}
+	if len(b.cases) > 0 {
+		err = measure.Table(os.Stdout, rows...)
+	}
+	for _, line := range notes {
+		fmt.Println(line)
+	}
+	if err != nil || b.sweep == nil {
+		return err
+	}
+	return b.measureSweep(ctx, d)
+}
+
+// row is a result's line in the table of all joins.
+func (r *joinResult) row(bar float64) string {
+	limit, chosen, ms, ratio, sent := "", "", "-", "-", "-"
+	if r.How != alone && r.How != unified && bar > 0 {
+		limit = fmt.Sprintf("%.2f", bar)
+	}
+	if r.Chosen {
+		chosen = "*"
+	}
+	if r.refused == nil {
+		ms, ratio, sent = fmt.Sprintf("%.3f", r.MS), fmt.Sprintf("%.3f", r.Ratio), fmt.Sprintf("%.2f", r.GB)
+	}
+	return strings.Join([]string{r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, strconv.Itoa(r.Blocks), ms, ratio, limit, sent}, "\t")
+}
+
+// record keeps results of joins that were executed.
+func (b *bench) record(results []joinResult) {
+	for _, r := range results {
+		if r.refused == nil {
+			b.Joins = append(b.Joins, r)
+		}
+	}
+}
+
+// Bars of the choice, against the best way and against one device; and of twice the rows.
+const (
+	ofBest  = 1.05
+	ofAlone = 1.03
+	ofTwice = 2.05
+	alone   = "alone"
+)
+
+// judge returns how many bars a case misses. before has the results of earlier cases.
+func judge(c joinCase, results, before []joinResult) (missed int) {
+	best := results[0]
+	for _, r := range results {
+		if r.How != unified && r.refused == nil && r.MS < best.MS {
+			best = r
+		}
+	}
+	for _, r := range results {
+		if r.Chosen && (r.refused != nil || r.MS > ofBest*best.MS || r.MS > ofAlone*results[0].MS) {
+			missed++
+		}
+	}
+	if c.bar > 0 && best.Ratio > c.bar {
+		missed++
+	}
+	for _, r := range before {
+		if r.Case == c.twice && r.Chosen && best.MS > ofTwice*r.MS {
+			missed++
+		}
+	}
+	return missed
+}
+
+// timeJoin times a case alone and in the given ways, and verifies each result.
+func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase, ways []mgj.Options) (results []joinResult, err error) {
+	parts, err := d.fill(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	one, err := b.onOne(ctx, d, c)
+	if err != nil {
+		return nil, err
+	}
+	choice := d.group.Choose(&d.data.Join).Strategy
+	one.Chosen = choice == mgj.Alone
+	results = append(results, one)
+	if chosen := (mgj.Options{Strategy: choice}); !one.Chosen && !slices.Contains(ways, chosen) {
+		ways = append(ways, chosen)
+	}
+	for _, w := range ways {
+		r, err := b.together(ctx, d, c, parts, w)
+		if errors.Is(err, joincore.ErrBudget) || errors.Is(err, joincore.ErrUnsupported) {
+			r.refused, err = err, nil
+		}
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", w.Strategy, err)
+		}
+		r.Ratio = measure.Round(r.MS/one.MS, 3)
+		r.Chosen = w == mgj.Options{Strategy: choice}
+		results = append(results, r)
+	}
+	if b.unified && c.Probe <= mostUnified {
+		r, err := b.overUnified(ctx, d, parts)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", unified, err)
+		}
+		r.Case, r.Ratio = c.name, measure.Round(r.MS/one.MS, 3)
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// ways returns how a case is joined over several devices.
+func (b *bench) ways(c joinCase) (list []mgj.Options) {
+	if c.Probe >= 8*c.Build {
+		list = append(list, mgj.Options{Strategy: mgj.Replicate})
+	}
+	list = append(list, mgj.Options{Strategy: mgj.Exchange})
+	if c.Zipf > 0 {
+		list = append(list, mgj.Options{Strategy: mgj.Exchange, Bypass: mgj.BypassNever})
+	}
+	return append(list, b.tune...)
+}
+
+// onOne joins on the first device, which has all rows.
+func (b *bench) onOne(ctx context.Context, d *devices, c joinCase) (r joinResult, err error) {
+	m := d.members[0]
+	r = joinResult{Case: c.name, How: alone, Ratio: 1}
+	var ms []float64
+	for i := range b.repeats + 1 {
+		m.Arena.Rewind(d.data.Mark)
+		runtime.GC() // not within the measured time
+		j := d.data.Join
+		j.Phases = b.phases && i == b.repeats
+		out, report, err := selector.Run(ctx, m.Device, m.Stream, m.Arena, &j)
+		if err != nil {
+			return r, err
+		}
+		if i > 0 && !j.Phases {
+			ms = append(ms, report.WallMS)
+		}
+		r.Algorithm = report.Algorithm
+		if i == b.repeats {
+			got, err := d.data.Checksum(ctx, out)
+			if err != nil {
+				return r, err
+			}
+			if err := d.verify(got); err != nil {
+				return r, err
+			}
+			r.Phases = phasesOf(report)
+		}
+	}
+	r.MS = measure.Round(measure.Median(ms), 3)
+	return r, nil
+}
+
+// together joins over all devices.
+func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []columnar.Join, o mgj.Options) (r joinResult, err error) {
+	how := o.Strategy.String()
+	if o.Bypass == mgj.BypassNever {
+		how += ", no bypass"
+	}
+	r = joinResult{Case: c.name, How: how, Blocks: o.Blocks}
+	if o.Ranges[0].Count() > 0 {
+		r.Ranges = fmt.Sprintf("%v+%v", o.Ranges[0], o.Ranges[1])
+	}
+	var ms []float64
+	for i := range b.repeats + 1 {
+		d.rewind()
+		runtime.GC()
+		for k := range parts {
+			parts[k].Phases = b.phases && i == b.repeats
+		}
+		out, report, err := d.group.Join(ctx, parts, o)
+		if err != nil {
+			return r, err
+		}
+		if i > 0 && !parts[0].Phases {
+			ms = append(ms, report.WallMS)
+		}
+		if i < b.repeats {
+			continue
+		}
+		r.Way = report.Way.String()
+		r.Algorithm, r.GB = report.Members[0].Algorithm, measure.Round(float64(report.Bytes)/1e9, 2)
+		var got columndata.Checksum
+		for k := range d.members {
+			sum, err := d.sums[k].Checksum(ctx, out[k])
+			if err != nil {
+				return r, err
+			}
+			got.Add(sum)
+			if b.phases {
+				r.Phases = append(r.Phases, phasesOf(report.Members[k])...)
+			}
+		}
+		if b.phases {
+			r.Sent = report.Sent
+			r.Phases = append(r.Phases, fmt.Sprintf("sent at %.3f", report.Sent))
+			host := "host"
+			for _, step := range report.Host {
+				host += fmt.Sprintf("; %s %.3f", step.Name, step.MS)
+			}
+			r.Phases = append(r.Phases, host)
+		}
+		if err := d.verify(got); err != nil {
+			return r, err
+		}
+	}
+	r.MS = measure.Round(measure.Median(ms), 3)
+	return r, nil
+}
+
+// phasesOf returns a report's phases in one line, if it has any.
+func phasesOf(r *columnar.Report) []string {
+	var list []string
+	for _, p := range r.Phases {
+		list = append(list, fmt.Sprintf("%s %.3f", p.Name, p.MS))
+	}
+	if list == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("device %.3f of %.3f: %s", r.MS, r.WallMS, strings.Join(list, "; "))}
+}

@@ -1,0 +1,152 @@
+//go:build cuda
+
+// Package multi measures several GPUs: their links, exchanges between them,
+// exchanges of a machine of eight GPUs that they emulate, and joins of inputs in host
+// memory: make bench-multi.
+package multi
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpujoin/joincore/cuda/links"
+	"gpujoin/joincore/cuda/mgj"
+	"gpujoin/tests/columndata"
+	"gpujoin/tests/measure"
+)
+
+// bench is a run of the program and its results.
+type bench struct {
+	Measured string           `json:"measured"`
+	Mesh     *links.Facts     `json:"mesh,omitempty"`
+	Exchange []exchangeResult `json:"exchange,omitempty"`
+	Emulated []emulatedResult `json:"emulated,omitempty"`
+	Joins    []joinResult     `json:"joins,omitempty"`
+	Host     []hostResult     `json:"host,omitempty"`
+
+	devices  []int
+	repeats  int
+	hostRows int64
+	cases    []joinCase
+	sweep    []string // axes; nil: none
+	tune     []mgj.Options
+	phases   bool
+	unified  bool
+	shrink   int
+	wrong    int // results that miss what is required
+}
+
+// ordinals returns the devices that the flag names: the first ones for a number alone.
+func ordinals(text string) ([]int, error) {
+	var list []int
+	for number := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("-devices: %q is neither a number of devices nor a list of ordinals", text)
+		}
+		list = append(list, n)
+	}
+	if len(list) > 1 {
+		return list, nil
+	}
+	if list[0] < 2 {
+		return nil, errors.New("-devices: two devices or more are measured; 0,0 has one device act as two")
+	}
+	first := make([]int, list[0])
+	for i := range first {
+		first[i] = i
+	}
+	return first, nil
+}
+
+// named returns the names that a flag gives of things, by commas; nil if it is empty.
+func named[T any](flag, text string, things []T, name func(T) string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	names := strings.Split(text, ",")
+	for _, n := range names {
+		if !slices.ContainsFunc(things, func(t T) bool { return name(t) == n }) {
+			return nil, fmt.Errorf("%s: there is no %q", flag, n)
+		}
+	}
+	return names, nil
+}
+
+// part is something to measure.
+type part struct {
+	name    string
+	measure func(*bench, context.Context) error
+}
+
+// parts are all of them, in this order.
+var parts = []part{
+	{"mesh", (*bench).measureMesh}, {"exchange", (*bench).measureExchange}, {"emulate", (*bench).measureEmulated},
+	{"joins", (*bench).measureJoins}, {"host", (*bench).measureHost},
+}
+
+// Run measures what the arguments select and writes build/bench-multi.json. A result that
+// misses its bar is an error.
+func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	var (
+		devices = flags.String("devices", "2", "how many devices, or their ordinals, by commas")
+		only    = flags.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, by commas; all where empty")
+		rows    = flags.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
+		repeats = flags.Int("repeats", 5, "timed exchanges of each kind; the median counts")
+		out     = flags.String("json", "build/bench-multi.json", "where the results are written")
+		cases   = flags.String("cases", "", "names of joins, by commas; all where empty, \"-\" for none")
+		sweep   = flags.String("sweep", "", "also sweep joins along these axes, by commas: rows, build, columns, build-columns, probe-columns, widths, wide-keys, match, duplicates, duplicate-keys, zipf, placed; or all")
+		tune    = flags.String("tune", "", "further ways to join: BUILD+PROBExBLOCKS, ranges of the sides and blocks that send, by spaces")
+		phases  = flags.Bool("phases", false, "print the phases of each join, and the steps of each exchange, of one more run")
+		umj     = flags.Bool("unified", false, "also join over unified memory, where the probe side has at most 2^24 rows")
+		shrink  = flags.Int("shrink", 1, "divide the memory that joins have on each device by this")
+	)
+	described := columndata.Flags(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	b := &bench{
+		Measured: measure.CircumstancesBuilt(), repeats: max(*repeats, 1), hostRows: *rows,
+		phases: *phases, unified: *umj, shrink: max(*shrink, 1),
+	}
+	var err error
+	if b.devices, err = ordinals(*devices); err != nil {
+		return err
+	}
+	if b.tune, err = waysOf(*tune); err != nil {
+		return err
+	}
+	chosen, err := named("-only", *only, parts, func(p part) string { return p.name })
+	if err != nil {
+		return err
+	}
+	if b.cases, err = joinsOf(*cases, described); err != nil {
+		return err
+	}
+	if b.sweep, err = axesOf(*sweep); err != nil {
+		return err
+	}
+	fmt.Println(b.Measured)
+	for _, p := range parts {
+		if chosen != nil && !slices.Contains(chosen, p.name) {
+			continue
+		}
+		fmt.Printf("\n%s\n", p.name)
+		err := p.measure(b, ctx)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", p.name, err)
+		}
+		if err := errors.Join(err, measure.WriteJSON(*out, b)); err != nil {
+			return err
+		}
+	}
+	if b.wrong > 0 {
+		return fmt.Errorf("%d results miss their bars", b.wrong)
+	}
+	return nil
+}
