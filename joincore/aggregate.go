@@ -160,15 +160,14 @@ func (f *Function) column(scope *Scope) (Column, error) {
 
 // AggregateColumns returns the columns that an aggregate reads. A column may
 // occur more than once.
-func AggregateColumns(a *Aggregate) []ColumnRef {
-	var c columnList
+func AggregateColumns(a *Aggregate) (columns []ColumnRef) {
 	for _, k := range a.Keys {
-		c.value(k)
+		columns = append(columns, Columns(k)...)
 	}
-	c = append(c, a.Carry...)
+	columns = append(columns, a.Carry...)
 	for i := range a.Functions {
-		c.value(a.Functions[i].Arg)
-		c.expr(a.Functions[i].Filter)
+		columns = append(columns, Columns(a.Functions[i].Arg)...)
+		columns = append(columns, Columns(a.Functions[i].Filter)...)
 	}
-	return c
+	return columns
 }

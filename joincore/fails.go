@@ -1,27 +1,27 @@
 package joincore
 
-// CanFailLate says whether a plan whose root is n may end with ErrArithmetic
+// CanFailLate says whether a plan with this root may end with ErrArithmetic
 // after it has returned rows. An aggregate evaluates all that is below it before
 // its first row.
-func CanFailLate(n Node) bool {
-	switch n := n.(type) {
-	case *Filter:
-		return ExprCanFail(n.Predicate) || CanFailLate(n.Child)
-	case *Join:
-		return ExprCanFail(n.Residual) || CanFailLate(n.Left) || CanFailLate(n.Right)
+func CanFailLate(root Node) bool {
+	for n := range Block(root) {
+		switch n := n.(type) {
+		case *Filter:
+			if CanFail(n.Predicate) {
+				return true
+			}
+		case *Join:
+			if CanFail(n.Residual) {
+				return true
+			}
+		}
 	}
 	return false
 }
 
-// ValueCanFail says whether evaluating a value may end with ErrArithmetic; nil
-// cannot.
-func ValueCanFail(v Value) bool { return canFail(v) }
-
-// ExprCanFail says whether evaluating a condition may end with ErrArithmetic;
+// CanFail says whether evaluating a condition or a value may end with ErrArithmetic;
 // nil cannot.
-func ExprCanFail(e Expr) bool { return canFail(e) }
-
-func canFail(term any) bool {
+func CanFail(term any) bool {
 	for t := range Terms(term) {
 		switch t.(type) {
 		case Decimal, *Arithmetic, *DatePart:

@@ -1,5 +1,7 @@
 package joincore
 
+import "slices"
+
 // CanFilter reports whether rows of the input of target may be dropped before
 // the plan is executed, if target is NULL there or equals no value of source.
 // Rows of both inputs may have been dropped for this reason before. The result
@@ -14,16 +16,11 @@ func CanFilter(root Node, source, target ColumnRef) bool {
 	if source.Input == target.Input {
 		return false
 	}
-	switch n := root.(type) {
-	case *Filter:
-		return CanFilter(n.Child, source, target)
-	case *Aggregate:
-		return CanFilter(n.Child, source, target)
-	case *Join:
-		left, right := droppable(n.Kind)
-		return left && n.filters(n.Left, n.Right, true, source, target) ||
-			right && n.filters(n.Right, n.Left, false, source, target) ||
-			CanFilter(n.Left, source, target) || CanFilter(n.Right, source, target)
+	for _, j := range Joins(root) {
+		left, right := droppable(j.Kind)
+		if left && j.filters(j.Left, j.Right, true, source, target) || right && j.filters(j.Right, j.Left, false, source, target) {
+			return true
+		}
 	}
 	return false
 }
@@ -46,7 +43,7 @@ func droppable(k Kind) (left, right bool) {
 // in which target is no value of source, which is on its side by. Its time grows with the
 // keys of the plan: a job may have tens of thousands.
 func (j *Join) filters(from, by Node, left bool, source, target ColumnRef) bool {
-	if !passesRows(from, target.Input) || !returns(by, source.Input) {
+	if !passesRows(from, target.Input) || !slices.Contains(Sources(by), source.Input) {
 		return false
 	}
 	same := closure(from, target, followers)
@@ -59,21 +56,6 @@ func (j *Join) filters(from, by Node, left bool, source, target ColumnRef) bool 
 		if same[key] && within[other] {
 			return true
 		}
-	}
-	return false
-}
-
-// returns reports whether the rows of n have columns of the input.
-func returns(n Node, input int) bool {
-	switch n := n.(type) {
-	case *Scan:
-		return n.Input == input
-	case *Filter:
-		return returns(n.Child, input)
-	case *Aggregate:
-		return n.ID == input
-	case *Join:
-		return returns(n.Left, input) || returns(n.Right, input)
 	}
 	return false
 }
@@ -96,10 +78,24 @@ func passesRows(n Node, input int) bool {
 }
 
 // closure returns the columns that can be reached from c by the keys of the joins
-// below n. next says in which directions a key of a join of this kind leads.
+// of n's rows. next says in which directions a key of a join of this kind leads.
 func closure(n Node, c ColumnRef, next func(Kind) (toRight, toLeft bool)) map[ColumnRef]bool {
 	leads := map[ColumnRef][]ColumnRef{}
-	collectKeys(n, next, leads)
+	for n := range Block(n) {
+		j, ok := n.(*Join)
+		if !ok {
+			continue
+		}
+		toRight, toLeft := next(j.Kind)
+		for _, k := range j.Keys {
+			if toRight {
+				leads[k.Left] = append(leads[k.Left], k.Right)
+			}
+			if toLeft {
+				leads[k.Right] = append(leads[k.Right], k.Left)
+			}
+		}
+	}
 	reached, todo := map[ColumnRef]bool{c: true}, []ColumnRef{c}
 	for len(todo) > 0 {
 		from := todo[len(todo)-1]
@@ -112,26 +108,6 @@ func closure(n Node, c ColumnRef, next func(Kind) (toRight, toLeft bool)) map[Co
 		}
 	}
 	return reached
-}
-
-// collectKeys adds to which columns each column leads.
-func collectKeys(n Node, next func(Kind) (toRight, toLeft bool), leads map[ColumnRef][]ColumnRef) {
-	switch n := n.(type) {
-	case *Filter:
-		collectKeys(n.Child, next, leads)
-	case *Join:
-		collectKeys(n.Left, next, leads)
-		collectKeys(n.Right, next, leads)
-		toRight, toLeft := next(n.Kind)
-		for _, k := range n.Keys {
-			if toRight {
-				leads[k.Left] = append(leads[k.Left], k.Right)
-			}
-			if toLeft {
-				leads[k.Right] = append(leads[k.Right], k.Left)
-			}
-		}
-	}
 }
 
 // followers leads to columns that are NULL or have the same value in a row of the

@@ -4,25 +4,55 @@ import "iter"
 
 // Nodes returns the operators of a tree in post-order, a join's left side first.
 func Nodes(root Node) iter.Seq[Node] {
-	return func(yield func(Node) bool) { walkNodes(root, yield) }
+	return func(yield func(Node) bool) { walkNodes(root, true, yield) }
 }
 
-func walkNodes(n Node, yield func(Node) bool) bool {
+// Block returns the operators of a tree that are not below one of its aggregates, in
+// post-order: those that pass the rows of inputs and of aggregates on.
+func Block(root Node) iter.Seq[Node] {
+	return func(yield func(Node) bool) { walkNodes(root, false, yield) }
+}
+
+func walkNodes(n Node, all bool, yield func(Node) bool) bool {
 	switch n := n.(type) {
 	case *Filter:
-		if !walkNodes(n.Child, yield) {
+		if !walkNodes(n.Child, all, yield) {
 			return false
 		}
 	case *Join:
-		if !walkNodes(n.Left, yield) || !walkNodes(n.Right, yield) {
+		if !walkNodes(n.Left, all, yield) || !walkNodes(n.Right, all, yield) {
 			return false
 		}
 	case *Aggregate:
-		if !walkNodes(n.Child, yield) {
+		if all && !walkNodes(n.Child, all, yield) {
 			return false
 		}
 	}
 	return yield(n)
+}
+
+// Sources returns the inputs of which the rows of a node are made: base inputs, and the
+// derived ones of aggregates.
+func Sources(root Node) (inputs []int) {
+	for n := range Block(root) {
+		switch n := n.(type) {
+		case *Scan:
+			inputs = append(inputs, n.Input)
+		case *Aggregate:
+			inputs = append(inputs, n.ID)
+		}
+	}
+	return inputs
+}
+
+// Scans reports whether a base input is scanned in a tree, below aggregates too.
+func Scans(root Node, input int) bool {
+	for n := range Nodes(root) {
+		if s, ok := n.(*Scan); ok && s.Input == input {
+			return true
+		}
+	}
+	return false
 }
 
 // Joins returns the joins of a tree in post-order.

@@ -99,7 +99,7 @@ func (g *groups) Add(ctx context.Context, s device.Space) error {
 func (g *groups) columnsRead(input int) []int {
 	var read []joincore.ColumnRef
 	for _, e := range g.plan.Where {
-		read = append(read, joincore.ExprColumns(e)...)
+		read = append(read, joincore.Columns(e)...)
 	}
 	read = append(read, joincore.AggregateColumns(&joincore.Aggregate{Keys: g.spec.Keys, Functions: g.spec.Functions})...)
 	var out []int

@@ -25,7 +25,7 @@ func (e *execution) columnsRead(input int, key *device.Key, residual joincore.Ex
 		refs = append(refs, p.Column)
 	}
 	if residual != nil {
-		refs = append(refs, joincore.ExprColumns(residual)...)
+		refs = append(refs, joincore.Columns(residual)...)
 	}
 	for _, ref := range keep.Columns {
 		if rowid.Movable(e.describe(ref)) {

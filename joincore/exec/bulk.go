@@ -78,7 +78,7 @@ func (b *bulk) node(n joincore.Node, w wanted, push push) error {
 	case *joincore.Scan:
 		return push(b.spaces[n.Input])
 	case *joincore.Filter:
-		return b.node(n.Child, b.below(n, w, joincore.ExprColumns(n.Predicate)), func(s device.Space) error {
+		return b.node(n.Child, b.below(n, w, joincore.Columns(n.Predicate)), func(s device.Space) error {
 			out, err := b.filter(n, w, s)
 			if err != nil {
 				return err
@@ -98,7 +98,7 @@ func (b *bulk) node(n joincore.Node, w wanted, push push) error {
 }
 
 func (b *bulk) filter(n *joincore.Filter, w wanted, s device.Space) (device.Space, error) {
-	return b.dev.Filter(b.ctx, s, n.Predicate, b.plan.Parameters, b.keep(w, scanned(n)))
+	return b.dev.Filter(b.ctx, s, n.Predicate, b.plan.Parameters, b.keep(w, joincore.Sources(n)))
 }
 
 func (b *bulk) join(n *joincore.Join, w wanted, push push) (err error) {
@@ -160,7 +160,7 @@ func (b *bulk) stored(n joincore.Node, w wanted) (device.Space, func(), error) {
 		return s, func() {}, err
 	}
 	if f, ok := n.(*joincore.Filter); ok && !hasJoin(n) {
-		child, release, err := b.stored(f.Child, b.below(f, w, joincore.ExprColumns(f.Predicate)))
+		child, release, err := b.stored(f.Child, b.below(f, w, joincore.Columns(f.Predicate)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -175,7 +175,7 @@ func (b *bulk) stored(n joincore.Node, w wanted) (device.Space, func(), error) {
 }
 
 func (b *bulk) collected(n joincore.Node, w wanted) (device.Space, func(), error) {
-	c, err := b.dev.Collect(b.ctx, b.keep(w, scanned(n)))
+	c, err := b.dev.Collect(b.ctx, b.keep(w, joincore.Sources(n)))
 	if err != nil {
 		return nil, nil, err
 	}

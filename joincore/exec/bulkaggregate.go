@@ -21,7 +21,7 @@ func (b *bulk) aggregate(n *joincore.Aggregate) (device.Space, error) {
 	// Carried columns are fetched by row number at the end.
 	own := *n
 	own.Carry = nil
-	read := newColumns(joincore.AggregateColumns(&own)).with(joincore.ExprColumns(where)...)
+	read := newColumns(joincore.AggregateColumns(&own)).with(joincore.Columns(where)...)
 	err = b.node(child, wanted{all: read, soon: read, numbered: inputsOf(n.Carry)}, b.guarded(func(s device.Space) error {
 		return groups.Add(b.ctx, s)
 	}))

@@ -108,7 +108,7 @@ func (e *chunked) flow(n joincore.Node, needed columns, kept bool) (*flow, error
 	case *joincore.Scan:
 		return &flow{source: NewScan(e.dev, e.spaces[n.Input])}, nil
 	case *joincore.Filter:
-		f, err := e.flow(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...), kept)
+		f, err := e.flow(n.Child, needed.with(joincore.Columns(n.Predicate)...), kept)
 		if err != nil {
 			return nil, err
 		}
@@ -138,15 +138,8 @@ func (e *chunked) join(n *joincore.Join, needed columns, kept bool) (*flow, erro
 	return e.execute(n, j, build, probe, probeRows, kept)
 }
 
-func hasJoin(n joincore.Node) bool {
-	switch n := n.(type) {
-	case *joincore.Filter:
-		return hasJoin(n.Child)
-	case *joincore.Join:
-		return true
-	}
-	return false
-}
+// hasJoin reports whether the rows of a node are made by a join, of several inputs.
+func hasJoin(n joincore.Node) bool { return len(joincore.Sources(n)) > 1 }
 
 func inputsNeeded(s *side) []int {
 	return inputsOf(s.needed.of(s.inputs))

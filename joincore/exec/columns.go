@@ -57,19 +57,3 @@ func inputsOf(refs []joincore.ColumnRef) []int {
 	}
 	return out
 }
-
-// scanned returns the inputs of which the rows of a node are made: base inputs,
-// or the derived one of an aggregate.
-func scanned(n joincore.Node) []int {
-	switch n := n.(type) {
-	case *joincore.Scan:
-		return []int{n.Input}
-	case *joincore.Filter:
-		return scanned(n.Child)
-	case *joincore.Join:
-		return append(scanned(n.Left), scanned(n.Right)...)
-	case *joincore.Aggregate:
-		return []int{n.ID}
-	}
-	return nil
-}

@@ -24,7 +24,7 @@ type estimator struct {
 }
 
 func newEstimator(plan *joincore.Plan, opt Options) *estimator {
-	rows := estimateRows(plan.Root, func(input int) int64 { return clampRows(plan.Inputs[input].Rows) })
+	rows := estimateRows(plan.Root, planned, func(input int) int64 { return clampRows(plan.Inputs[input].Rows) })
 	schema, _ := plan.Schema() // the plan is valid
 	return &estimator{plan: plan, opt: opt, rows: rows, schema: schema}
 }
@@ -34,7 +34,7 @@ func (e *estimator) flow(n joincore.Node, needed columns) int64 {
 	e.visited++
 	switch n := n.(type) {
 	case *joincore.Filter:
-		return e.flow(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...))
+		return e.flow(n.Child, needed.with(joincore.Columns(n.Predicate)...))
 	case *joincore.Join:
 		return e.join(n, needed)
 	case *joincore.Aggregate:
@@ -138,36 +138,35 @@ func clampRows(rows float64) int64 {
 // from the planner for joins.
 type rowEstimates map[joincore.Node]int64
 
-// estimateRows visits each node once. scan returns the rows of an input.
-func estimateRows(root joincore.Node, scan func(input int) int64) rowEstimates {
-	r := rowEstimates{}
-	r.add(root, scan)
-	return r
-}
-
-func (r rowEstimates) add(n joincore.Node, scan func(input int) int64) (rows int64) {
-	switch n := n.(type) {
-	case *joincore.Scan:
-		rows = scan(n.Input)
-	case *joincore.Filter:
-		rows = r.add(n.Child, scan)
-	case *joincore.Join:
-		rows = max(r.add(n.Left, scan), r.add(n.Right, scan))
-		if estimate := clampRows(n.Rows); estimate > 0 {
-			rows = estimate
-		}
-	case *joincore.Aggregate:
-		rows = r.add(n.Child, scan)
-		if estimate := clampRows(n.Rows); estimate > 0 {
-			rows = min(rows, estimate)
-		}
-		if len(n.Keys) == 0 {
-			rows = 1
+// estimateRows visits each node once. join returns the planner's estimate of a join, and
+// scan the rows of an input.
+func estimateRows(root joincore.Node, join func(*joincore.Join) float64, scan func(input int) int64) rowEstimates {
+	rows := rowEstimates{}
+	for n := range joincore.Nodes(root) {
+		switch n := n.(type) {
+		case *joincore.Scan:
+			rows[n] = scan(n.Input)
+		case *joincore.Filter:
+			rows[n] = rows[n.Child]
+		case *joincore.Join:
+			rows[n] = max(rows[n.Left], rows[n.Right])
+			if estimate := clampRows(join(n)); estimate > 0 {
+				rows[n] = estimate
+			}
+		case *joincore.Aggregate:
+			rows[n] = rows[n.Child]
+			if estimate := clampRows(n.Rows); estimate > 0 {
+				rows[n] = min(rows[n], estimate)
+			}
+			if len(n.Keys) == 0 {
+				rows[n] = 1
+			}
 		}
 	}
-	r[n] = rows
 	return rows
 }
+
+func planned(n *joincore.Join) float64 { return n.Rows }
 
 // oriented returns what belongs to the build side of a join, and to the probe side.
 func oriented[T any](buildLeft bool, left, right T) (build, probe T) {
@@ -188,9 +187,9 @@ func joinSizes(n *joincore.Join, rows rowEstimates) costmodel.Join {
 // read above it.
 func sides(n *joincore.Join, needed columns, columnOf func(joincore.ColumnRef) joincore.Column) (left, right *side) {
 	leftKey, rightKey := device.Keys(n.Keys, columnOf)
-	above := needed.with(joincore.ExprColumns(n.Residual)...)
-	left = &side{node: n.Left, inputs: scanned(n.Left), key: leftKey, needed: above}
-	right = &side{node: n.Right, inputs: scanned(n.Right), key: rightKey, needed: above}
+	above := needed.with(joincore.Columns(n.Residual)...)
+	left = &side{node: n.Left, inputs: joincore.Sources(n.Left), key: leftKey, needed: above}
+	right = &side{node: n.Right, inputs: joincore.Sources(n.Right), key: rightKey, needed: above}
 	for _, s := range []*side{left, right} {
 		if !s.key.Exact { // equal hashes have to be verified
 			s.needed = s.needed.with(s.key.Columns()...)

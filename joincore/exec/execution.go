@@ -24,25 +24,13 @@ type execution struct {
 
 func newExecution(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, opt Options) *execution {
 	e := &execution{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
-	e.count(plan.Root)
+	for i, j := range joincore.Joins(plan.Root) {
+		e.number[j] = i
+	}
 	e.schema, _ = plan.Schema() // the plan is valid
 	e.aggregates = joincore.Aggregates(plan.Root)
-	e.rows = estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() })
+	e.rows = estimateRows(plan.Root, planned, func(input int) int64 { return inputs[input].Rows() })
 	return e
-}
-
-// count numbers the joins in post-order.
-func (e *execution) count(n joincore.Node) {
-	switch n := n.(type) {
-	case *joincore.Filter:
-		e.count(n.Child)
-	case *joincore.Join:
-		e.count(n.Left)
-		e.count(n.Right)
-		e.number[n] = len(e.number)
-	case *joincore.Aggregate:
-		e.count(n.Child)
-	}
 }
 
 func (e *execution) importInputs(d device.Device) error {

@@ -83,7 +83,7 @@ func lookOnce(t *testing.T, name string, root joincore.Node, joins int, rows flo
 		t.Fatalf("%s of %v rows: estimating looks %d times at %d nodes", name, rows, e.visited, nodes(plan.Root))
 	}
 	seen := 0
-	newPredictor(plan, inputs).eachJoin(plan.Root, newColumns(plan.Output), func(joinOf) { seen++ })
+	newPredictor(plan, inputs, planned).eachJoin(plan.Root, newColumns(plan.Output), func(joinOf) { seen++ })
 	if seen != joins {
 		t.Fatalf("%s: predicting looks %d times at %d joins", name, seen, joins)
 	}

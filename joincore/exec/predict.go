@@ -11,7 +11,7 @@ import (
 // PredictCores returns the predicted time, in ms, of a plan's joins, filters and
 // aggregates on the given number of cores, once its inputs are complete.
 func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
-	p := newPredictor(plan, inputs)
+	p := newPredictor(plan, inputs, planned)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
 		ms += r.Predict(costmodel.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
 	})
@@ -56,11 +56,10 @@ func PredictDevices(plan *joincore.Plan, inputs []*joincore.Relation, s Spread, 
 		inputs = slices.Clone(inputs)
 		whole := inputs[s.Divided]
 		inputs[s.Divided] = &joincore.Relation{Columns: whole.Columns, Segments: []joincore.Segment{{Rows: int(whole.Rows() / int64(s.Devices))}}}
-		plan = divided(plan, s)
 	}
-	p := newPredictor(plan, inputs)
+	p := newPredictor(plan, inputs, s.rowsOf)
 	in, out := 0.0, 0.0
-	read := newColumns(plan.Output).with(conditions(plan.Root)...)
+	read := p.read()
 	ms := float64(deviceJobMS)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
 		for _, s := range j.sides {
@@ -103,37 +102,14 @@ func PredictDevices(plan *joincore.Plan, inputs []*joincore.Relation, s Spread, 
 // perMS is how many bytes 1 GB/s moves in 1 ms.
 const perMS = 1e6
 
-// divided returns the plan of one of several devices: joins of the divided input have a
-// part of their rows. Groups are made on each device and once more of all devices' groups.
-func divided(plan *joincore.Plan, s Spread) *joincore.Plan {
-	var node func(n joincore.Node) (joincore.Node, bool)
-	node = func(n joincore.Node) (joincore.Node, bool) {
-		switch n := n.(type) {
-		case *joincore.Scan:
-			return n, n.Input == s.Divided
-		case *joincore.Filter:
-			child, part := node(n.Child)
-			return &joincore.Filter{Child: child, Predicate: n.Predicate}, part
-		case *joincore.Join:
-			out := *n
-			var left, right bool
-			out.Left, left = node(n.Left)
-			out.Right, right = node(n.Right)
-			if left || right {
-				out.Rows /= float64(s.Devices)
-			}
-			return &out, left || right
-		case *joincore.Aggregate:
-			out := *n
-			var part bool
-			out.Child, part = node(n.Child)
-			return &out, part
-		}
-		return n, false
+// rowsOf returns the planner's estimate of a join on one of the devices: joins of the divided
+// input have a part of their rows. Groups are made on each device and once more of all
+// devices' groups.
+func (s Spread) rowsOf(n *joincore.Join) float64 {
+	if joincore.Scans(n, s.Divided) {
+		return n.Rows / float64(s.Devices)
 	}
-	out := *plan
-	out.Root, _ = node(plan.Root)
-	return &out
+	return n.Rows
 }
 
 // predictor walks a plan whose inputs are complete.
@@ -143,9 +119,9 @@ type predictor struct {
 	schema joincore.Schema
 }
 
-func newPredictor(plan *joincore.Plan, inputs []*joincore.Relation) *predictor {
+func newPredictor(plan *joincore.Plan, inputs []*joincore.Relation, join func(*joincore.Join) float64) *predictor {
 	schema, _ := plan.Schema() // the plan is valid
-	return &predictor{plan, estimateRows(plan.Root, func(input int) int64 { return inputs[input].Rows() }), schema}
+	return &predictor{plan, estimateRows(plan.Root, join, func(input int) int64 { return inputs[input].Rows() }), schema}
 }
 
 func (p *predictor) column(c joincore.ColumnRef) joincore.Column {
@@ -162,7 +138,7 @@ type joinOf struct {
 func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)) {
 	switch n := n.(type) {
 	case *joincore.Filter:
-		p.eachJoin(n.Child, needed.with(joincore.ExprColumns(n.Predicate)...), visit)
+		p.eachJoin(n.Child, needed.with(joincore.Columns(n.Predicate)...), visit)
 	case *joincore.Join:
 		left, right := sides(n, needed, p.column)
 		sizes := joinSizes(n, p.rows)
@@ -184,14 +160,14 @@ func (p *predictor) eachGrouping(n joincore.Node, visit func(costmodel.Grouping)
 	switch n := n.(type) {
 	case *joincore.Filter:
 		child, where := unfiltered(n)
-		visit(p.grouping(child, joincore.ExprColumns(where)))
+		visit(p.grouping(child, joincore.Columns(where)))
 		p.eachGrouping(child, visit)
 	case *joincore.Join:
 		p.eachGrouping(n.Left, visit)
 		p.eachGrouping(n.Right, visit)
 	case *joincore.Aggregate:
 		child, where := unfiltered(n.Child)
-		g := p.grouping(child, append(joincore.AggregateColumns(n), joincore.ExprColumns(where)...))
+		g := p.grouping(child, append(joincore.AggregateColumns(n), joincore.Columns(where)...))
 		g.Groups, g.Functions = p.rows[n], max(len(n.Functions), 1)
 		visit(g)
 		for i := range n.Functions {
@@ -214,18 +190,21 @@ func (p *predictor) grouping(n joincore.Node, read []joincore.ColumnRef) costmod
 	return g
 }
 
-// conditions returns the columns that filters, residual conditions and
-// aggregates read.
-func conditions(n joincore.Node) []joincore.ColumnRef {
-	switch n := n.(type) {
-	case *joincore.Filter:
-		return append(conditions(n.Child), joincore.ExprColumns(n.Predicate)...)
-	case *joincore.Join:
-		return append(append(conditions(n.Left), conditions(n.Right)...), joincore.ExprColumns(n.Residual)...)
-	case *joincore.Aggregate:
-		return append(conditions(n.Child), joincore.AggregateColumns(n)...)
+// read returns the columns that the plan returns, and those that filters, residual
+// conditions and aggregates read.
+func (p *predictor) read() columns {
+	read := newColumns(p.plan.Output)
+	for n := range joincore.Nodes(p.plan.Root) {
+		switch n := n.(type) {
+		case *joincore.Filter:
+			read.add(joincore.Columns(n.Predicate)...)
+		case *joincore.Join:
+			read.add(joincore.Columns(n.Residual)...)
+		case *joincore.Aggregate:
+			read.add(joincore.AggregateColumns(n)...)
+		}
 	}
-	return nil
+	return read
 }
 
 // keyBytes returns the width of the key that a device joins by: the column's

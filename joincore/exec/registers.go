@@ -106,7 +106,7 @@ func ofLogic(args []joincore.Expr) (r registers, nodes int) {
 			second = max(second, of.truths)
 		}
 		r = r.or(of)
-		fails = fails || joincore.ExprCanFail(a)
+		fails = fails || joincore.CanFail(a)
 	}
 	r.truths = max(most, second+1)
 	narrower := max(len(args)-1, 0)

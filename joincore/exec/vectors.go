@@ -30,7 +30,7 @@ func (e *estimator) vectors() int64 {
 	}
 	var p pipelines
 	top := p.flow(e.plan.Root, e)
-	width := streamWidth + max(p.widest, top) + p.registers.width(len(scanned(e.plan.Root)))
+	width := streamWidth + max(p.widest, top) + p.registers.width(len(joincore.Sources(e.plan.Root)))
 	return int64(e.streams())*int64(chunk)*int64(width) + conditionBytes*int64(p.terms)
 }
 
@@ -46,12 +46,12 @@ func (p *pipelines) flow(n joincore.Node, e *estimator) int {
 	switch n := n.(type) {
 	case *joincore.Filter:
 		p.condition(n.Predicate)
-		return p.flow(n.Child, e) + positionWidth*len(scanned(n))
+		return p.flow(n.Child, e) + positionWidth*len(joincore.Sources(n))
 	case *joincore.Join:
 		p.condition(n.Residual)
 		build, probe := oriented(joinSizes(n, e.rows).BuildLeft(), n.Left, n.Right)
 		p.widest = max(p.widest, p.flow(build, e))
-		return p.flow(probe, e) + proberWidth + positionWidth*len(scanned(n))
+		return p.flow(probe, e) + proberWidth + positionWidth*len(joincore.Sources(n))
 	case *joincore.Aggregate:
 		p.aggregate(n, e)
 	}

@@ -23,12 +23,12 @@ func (b *bulk) below(n joincore.Node, w wanted, reads []joincore.ColumnRef) want
 	if _, ok := n.(*joincore.Filter); ok {
 		soon = w.soon // what a filter returns is as good as what it takes
 	}
-	return wanted{all: w.all.with(reads...), soon: soon.with(reads...), numbered: b.keep(w, scanned(n)).Inputs}
+	return wanted{all: w.all.with(reads...), soon: soon.with(reads...), numbered: b.keep(w, joincore.Sources(n)).Inputs}
 }
 
 // sideOf returns what is wanted of a side of a join.
 func (b *bulk) sideOf(n *joincore.Join, s *side, w wanted) wanted {
-	return b.below(n, w, append(joincore.ExprColumns(n.Residual), s.key.Columns()...))
+	return b.below(n, w, append(joincore.Columns(n.Residual), s.key.Columns()...))
 }
 
 // keep says which of the wanted columns the rows of some inputs have to carry.

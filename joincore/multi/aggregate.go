@@ -9,11 +9,7 @@ func (x *execution) aggregate(n *joincore.Aggregate) (*fragment, error) {
 		if err != nil {
 			return nil, err
 		}
-		own, err := f.rewritten(n)
-		if err != nil {
-			return nil, err
-		}
-		f.group(own, grouping{of: n, partial: true})
+		f.root = f.group(f.aggregate(n), f.root, grouping{of: n, partial: true})
 		return x.merged(n, f)
 	}
 	return x.grouped(n)
@@ -39,26 +35,11 @@ func (x *execution) reduces(n *joincore.Aggregate) bool {
 	}
 	rows := int64(0)
 	for i, r := range x.inputs {
-		if below(n.Child, i) {
+		if joincore.Scans(n.Child, i) {
 			rows = max(rows, r.Rows())
 		}
 	}
 	return n.Rows*float64(x.members()) <= float64(rows)/2
-}
-
-// below reports whether an input is scanned under a node.
-func below(n joincore.Node, input int) bool {
-	switch n := n.(type) {
-	case *joincore.Scan:
-		return n.Input == input
-	case *joincore.Filter:
-		return below(n.Child, input)
-	case *joincore.Join:
-		return below(n.Left, input) || below(n.Right, input)
-	case *joincore.Aggregate:
-		return below(n.Child, input)
-	}
-	return false
 }
 
 // grouped exchanges rows by the columns among the keys, and groups them after that. If
@@ -79,12 +60,8 @@ func (x *execution) grouped(n *joincore.Aggregate) (*fragment, error) {
 		return nil, err
 	}
 	f := x.over([]*table{t})
-	own, err := f.rewritten(n)
-	if err != nil {
-		return nil, err
-	}
 	f.once = len(n.Keys) == 0
-	f.group(own, grouping{of: n})
+	f.root = f.group(f.aggregate(n), f.root, grouping{of: n})
 	return f, nil
 }
 
@@ -124,7 +101,7 @@ func (x *execution) merged(n *joincore.Aggregate, partial *fragment) (*fragment,
 		own.Functions = append(own.Functions, joincore.Function{Kind: kind, Arg: f.ref(all[at])})
 	}
 	f.once = len(n.Keys) == 0
-	f.group(own, grouping{of: n, merges: true})
+	f.root = f.group(own, f.root, grouping{of: n, merges: true})
 	groups, err := f.collect(all, counts)
 	if err != nil {
 		return nil, err

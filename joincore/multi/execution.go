@@ -27,7 +27,7 @@ type execution struct {
 
 	joins      []joincore.JoinStats // in post-order
 	aggregates []joincore.AggregateStats
-	number     map[joincore.Node]int // of joins, and of aggregates
+	number     map[joincore.Node]int // of joins, and of aggregates, each by themselves
 	result     outcome               // of the root's fragment
 	exchanged  live.Stats
 	divided    int           // with replication, the input whose rows are divided; -1: none
@@ -50,25 +50,15 @@ func newExecution(ctx context.Context, p *Provider, plan *joincore.Plan,
 	if x.seed = opt.Device.Seed; x.seed == 0 { // random, so that users cannot construct colliding keys
 		x.seed = rand.Uint64()
 	}
-	x.count(plan.Root)
-	return x, nil
-}
-
-// count numbers joins and aggregates in post-order, each by themselves.
-func (x *execution) count(n joincore.Node) {
-	switch n := n.(type) {
-	case *joincore.Filter:
-		x.count(n.Child)
-	case *joincore.Join:
-		x.count(n.Left)
-		x.count(n.Right)
-		x.number[n] = len(x.joins)
-		x.joins = append(x.joins, joincore.JoinStats{})
-	case *joincore.Aggregate:
-		x.count(n.Child)
-		x.number[n] = len(x.aggregates)
-		x.aggregates = append(x.aggregates, joincore.AggregateStats{})
+	joins, aggregates := joincore.Joins(plan.Root), joincore.Aggregates(plan.Root)
+	for i, n := range joins {
+		x.number[n] = i
 	}
+	for i, n := range aggregates {
+		x.number[n] = i
+	}
+	x.joins, x.aggregates = make([]joincore.JoinStats, len(joins)), make([]joincore.AggregateStats, len(aggregates))
+	return x, nil
 }
 
 // close frees what an error has left.

@@ -80,59 +80,47 @@ func (f *fragment) refs(list []joincore.ColumnRef) []joincore.ColumnRef {
 }
 
 // filter adds a condition.
-func (f *fragment) filter(predicate joincore.Expr) error {
-	own, err := rewriteExpr(predicate, f.ref)
-	f.root = &joincore.Filter{Child: f.root, Predicate: own}
-	return err
+func (f *fragment) filter(predicate joincore.Expr) {
+	f.root = &joincore.Filter{Child: f.root, Predicate: joincore.MapColumns(predicate, f.ref)}
 }
 
 // joined makes the fragment the join of its two tables.
-func (f *fragment) joined(n *joincore.Join, d costmodel.Decision) error {
-	residual, err := rewriteExpr(n.Residual, f.ref)
-	j := &joincore.Join{
-		Kind: n.Kind, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1}, Residual: residual,
-		Rows: n.Rows / float64(f.x.members()),
-	}
-	for _, k := range n.Keys {
-		j.Keys = append(j.Keys, joincore.KeyPair{Left: f.ref(k.Left), Right: f.ref(k.Right), Class: k.Class})
-	}
-	f.root, f.joins = j, []fragmentJoin{{of: n, decided: true, decision: d, exchanged: true}}
-	return err
+func (f *fragment) joined(n *joincore.Join, d costmodel.Decision) {
+	own := f.join(n, &joincore.Scan{Input: 0}, &joincore.Scan{Input: 1})
+	own.Rows /= float64(f.x.members())
+	f.root, f.joins = own, []fragmentJoin{{of: n, decided: true, decision: d, exchanged: true}}
 }
 
-// group adds an aggregate. Its result replaces all columns.
-func (f *fragment) group(own *joincore.Aggregate, g grouping) {
-	own.Child, own.ID = f.root, len(f.tables)+len(f.aggregates)
-	own.Rows = g.of.Rows
-	f.root = own
+// join returns a join of two nodes over the fragment's columns.
+func (f *fragment) join(n *joincore.Join, left, right joincore.Node) *joincore.Join {
+	own := &joincore.Join{Kind: n.Kind, Left: left, Right: right, Residual: joincore.MapColumns(n.Residual, f.ref), Rows: n.Rows}
+	for _, k := range n.Keys {
+		own.Keys = append(own.Keys, joincore.KeyPair{Left: f.ref(k.Left), Right: f.ref(k.Right), Class: k.Class})
+	}
+	return own
+}
+
+// group adds an aggregate of a node's rows, whose result replaces their columns.
+func (f *fragment) group(own *joincore.Aggregate, child joincore.Node, g grouping) joincore.Node {
+	own.Child, own.ID, own.Rows = child, len(f.tables)+len(f.aggregates), g.of.Rows
 	f.aggregates = append(f.aggregates, g)
-	f.columns = map[joincore.ColumnRef]joincore.ColumnRef{}
 	for i := range len(own.Keys) + len(own.Carry) + len(own.Functions) {
 		f.columns[joincore.ColumnRef{Input: g.of.ID, Column: i}] = joincore.ColumnRef{Input: own.ID, Column: i}
 	}
+	return own
 }
 
-// rewritten returns an aggregate over the fragment's columns.
-func (f *fragment) rewritten(n *joincore.Aggregate) (*joincore.Aggregate, error) {
+// aggregate returns an aggregate over the fragment's columns.
+func (f *fragment) aggregate(n *joincore.Aggregate) *joincore.Aggregate {
 	own := &joincore.Aggregate{Carry: f.refs(n.Carry)}
 	for _, k := range n.Keys {
-		v, err := rewriteValue(k, f.ref)
-		if err != nil {
-			return nil, err
-		}
-		own.Keys = append(own.Keys, v)
+		own.Keys = append(own.Keys, joincore.MapColumns(k, f.ref))
 	}
 	for _, fn := range n.Functions {
-		var err error
-		if fn.Arg, err = rewriteValue(fn.Arg, f.ref); err != nil {
-			return nil, err
-		}
-		if fn.Filter, err = rewriteExpr(fn.Filter, f.ref); err != nil {
-			return nil, err
-		}
+		fn.Arg, fn.Filter = joincore.MapColumns(fn.Arg, f.ref), joincore.MapColumns(fn.Filter, f.ref)
 		own.Functions = append(own.Functions, fn)
 	}
-	return own, nil
+	return own
 }
 
 // plan returns the plan that members execute to get some columns of the plan.

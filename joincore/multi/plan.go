@@ -2,6 +2,7 @@ package multi
 
 import (
 	"fmt"
+	"slices"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
@@ -11,48 +12,19 @@ import (
 type columns []joincore.ColumnRef
 
 func (c columns) with(more ...joincore.ColumnRef) columns {
-	out := append(columns(nil), c...)
+	out := slices.Clone(c)
 	for _, ref := range more {
-		if !out.has(ref) {
+		if !slices.Contains(out, ref) {
 			out = append(out, ref)
 		}
 	}
 	return out
-}
-
-func (c columns) has(ref joincore.ColumnRef) bool {
-	for _, x := range c {
-		if x == ref {
-			return true
-		}
-	}
-	return false
 }
 
 // below returns those of the inputs under a node.
 func (c columns) below(n joincore.Node) columns {
-	var out columns
-	for _, ref := range c {
-		if reads(n, ref.Input) {
-			out = append(out, ref)
-		}
-	}
-	return out
-}
-
-// reads reports whether an input is visible in a node's rows.
-func reads(n joincore.Node, input int) bool {
-	switch n := n.(type) {
-	case *joincore.Scan:
-		return n.Input == input
-	case *joincore.Filter:
-		return reads(n.Child, input)
-	case *joincore.Join:
-		return reads(n.Left, input) || reads(n.Right, input)
-	case *joincore.Aggregate:
-		return n.ID == input
-	}
-	return false
+	inputs := joincore.Sources(n)
+	return slices.DeleteFunc(slices.Clone(c), func(ref joincore.ColumnRef) bool { return !slices.Contains(inputs, ref.Input) })
 }
 
 // root executes the plan: fragments below the last exchange, and then the last fragment
@@ -82,17 +54,18 @@ func grouped(n joincore.Node) bool {
 // that makes the node's rows. need lists the columns that are read of them.
 func (x *execution) fragment(n joincore.Node, need columns) (*fragment, error) {
 	if x.p.group == nil && !grouped(n) {
-		return x.replicated(n)
+		return x.replicated(n), nil
 	}
 	switch n := n.(type) {
 	case *joincore.Scan:
 		return x.over([]*table{x.scan(n.Input)}), nil
 	case *joincore.Filter:
-		f, err := x.fragment(n.Child, need.with(joincore.ExprColumns(n.Predicate)...))
+		f, err := x.fragment(n.Child, need.with(joincore.Columns(n.Predicate)...))
 		if err != nil {
 			return nil, err
 		}
-		return f, f.filter(n.Predicate)
+		f.filter(n.Predicate)
+		return f, nil
 	case *joincore.Join:
 		return x.join(n, need)
 	case *joincore.Aggregate:
@@ -125,7 +98,7 @@ func (x *execution) stored(n joincore.Node, need columns) (*table, error) {
 
 // join exchanges the rows of both sides by the join's key.
 func (x *execution) join(n *joincore.Join, need columns) (*fragment, error) {
-	need = need.with(joincore.ExprColumns(n.Residual)...)
+	need = need.with(joincore.Columns(n.Residual)...)
 	left, right := side{node: n.Left}, side{node: n.Right}
 	for _, k := range n.Keys {
 		left.key = append(left.key, keyColumn{k.Left, k.Class})
@@ -151,7 +124,8 @@ func (x *execution) join(n *joincore.Join, need columns) (*fragment, error) {
 		return nil, err
 	}
 	f := x.over(tables)
-	return f, f.joined(n, d)
+	f.joined(n, d)
+	return f, nil
 }
 
 // decide chooses the build side, the same on all members, and what tests and benchmarks

@@ -1,8 +1,6 @@
 package multi
 
 import (
-	"fmt"
-
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
@@ -20,11 +18,11 @@ func (x *execution) copied(input int) *table {
 
 // replicated returns the fragment of scans, filters and joins in which the members divide
 // one input and read all others whole, or partition both of two inputs together.
-func (x *execution) replicated(n joincore.Node) (*fragment, error) {
+func (x *execution) replicated(n joincore.Node) *fragment {
 	var tables []*table
 	own := map[int]int{} // of inputs of the plan
 	for i := range x.inputs {
-		if !below(n, i) {
+		if !joincore.Scans(n, i) {
 			continue
 		}
 		own[i] = len(tables)
@@ -36,56 +34,36 @@ func (x *execution) replicated(n joincore.Node) (*fragment, error) {
 	}
 	f := x.over(tables)
 	f.together = x.together != nil
-	t := tree{f: f, own: own}
-	f.root = t.node(n)
-	return f, t.err
+	f.root = f.tree(n, own)
+	return f
 }
 
-// tree builds a fragment's nodes from those of the plan.
-type tree struct {
-	f   *fragment
-	own map[int]int // the fragment's input for one of the plan
-	err error
-}
-
-func (t *tree) keep(err error) {
-	if t.err == nil {
-		t.err = err
-	}
-}
-
-func (t *tree) node(n joincore.Node) joincore.Node {
+// tree returns a node of the plan over the fragment's columns. own has the fragment's input
+// for one of the plan. All members have the groups of an aggregate in common.
+func (f *fragment) tree(n joincore.Node, own map[int]int) joincore.Node {
 	switch n := n.(type) {
 	case *joincore.Scan:
-		return &joincore.Scan{Input: t.own[n.Input]}
+		return &joincore.Scan{Input: own[n.Input]}
 	case *joincore.Filter:
-		child := t.node(n.Child)
-		predicate, err := rewriteExpr(n.Predicate, t.f.ref)
-		t.keep(err)
-		return &joincore.Filter{Child: child, Predicate: predicate}
+		child := f.tree(n.Child, own)
+		return &joincore.Filter{Child: child, Predicate: joincore.MapColumns(n.Predicate, f.ref)}
 	case *joincore.Join:
-		return t.join(n)
-	case *joincore.Aggregate:
-		return t.aggregate(n)
+		left, right := f.tree(n.Left, own), f.tree(n.Right, own)
+		return f.replicatedJoin(n, f.join(n, left, right))
+	default:
+		a := n.(*joincore.Aggregate)
+		child := f.tree(a.Child, own)
+		return f.group(f.aggregate(a), child, grouping{of: a, same: true})
 	}
-	t.keep(fmt.Errorf("plan node %T on several devices: %w", n, joincore.ErrUnsupported))
-	return n
 }
 
-// join has the side that all members have in common built, so that it is uploaded once
-// for all of them and each probes with its own rows.
-func (t *tree) join(n *joincore.Join) joincore.Node {
-	x := t.f.x
-	own := &joincore.Join{Kind: n.Kind, Left: t.node(n.Left), Right: t.node(n.Right), Rows: n.Rows}
-	var err error
-	own.Residual, err = rewriteExpr(n.Residual, t.f.ref)
-	t.keep(err)
-	for _, k := range n.Keys {
-		own.Keys = append(own.Keys, joincore.KeyPair{Left: t.f.ref(k.Left), Right: t.f.ref(k.Right), Class: k.Class})
-	}
-	j := fragmentJoin{of: n, same: [2]bool{!below(n.Left, x.divided), !below(n.Right, x.divided)}}
+// replicatedJoin has the side that all members have in common built, so that it is uploaded
+// once for all of them and each probes with its own rows.
+func (f *fragment) replicatedJoin(n, own *joincore.Join) joincore.Node {
+	x := f.x
+	j := fragmentJoin{of: n, same: [2]bool{!joincore.Scans(n.Left, x.divided), !joincore.Scans(n.Right, x.divided)}}
 	switch {
-	case t.f.together:
+	case f.together:
 		own.Rows /= float64(x.members())
 		j.same = [2]bool{}
 		left, right := n.Left.(*joincore.Scan), n.Right.(*joincore.Scan)
@@ -98,24 +76,7 @@ func (t *tree) join(n *joincore.Join) joincore.Node {
 	if x.opt.Decide != nil {
 		j.decided, j.decision = true, x.opt.Decide(x.number[n], j.decision)
 	}
-	t.f.joins = append(t.f.joins, j)
-	return own
-}
-
-// aggregate is one whose groups all members have in common.
-func (t *tree) aggregate(n *joincore.Aggregate) joincore.Node {
-	f := t.f
-	child := t.node(n.Child)
-	own, err := f.rewritten(n)
-	if err != nil {
-		t.keep(err)
-		return n
-	}
-	own.Child, own.ID, own.Rows = child, len(f.tables)+len(f.aggregates), n.Rows
-	f.aggregates = append(f.aggregates, grouping{of: n, same: true})
-	for i := range len(own.Keys) + len(own.Carry) + len(own.Functions) {
-		f.columns[joincore.ColumnRef{Input: n.ID, Column: i}] = joincore.ColumnRef{Input: own.ID, Column: i}
-	}
+	f.joins = append(f.joins, j)
 	return own
 }
 

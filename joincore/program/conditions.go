@@ -11,7 +11,7 @@ import (
 // for which one is NULL is left out at once. Conditions may follow each other.
 func (c *compiler) filter(e joincore.Expr) {
 	args := conjuncts(e)
-	if joincore.ExprCanFail(e) {
+	if joincore.CanFail(e) {
 		args = []joincore.Expr{e}
 	}
 	var lands []func()
@@ -131,6 +131,14 @@ func (c *compiler) in(e *joincore.In) {
 	c.lists = append(c.lists, list...)
 }
 
+// size is how many terms a condition or a value has.
+func size(term any) (n int) {
+	for range joincore.Terms(term) {
+		n++
+	}
+	return n
+}
+
 // term is an argument of AND or OR.
 type term struct {
 	emit  func()
@@ -139,7 +147,7 @@ type term struct {
 }
 
 func (c *compiler) conditionTerm(e joincore.Expr) term {
-	return term{emit: func() { c.condition(e) }, size: sizeOf(e), fails: joincore.ExprCanFail(e)}
+	return term{emit: func() { c.condition(e) }, size: size(e), fails: joincore.CanFail(e)}
 }
 
 func (c *compiler) terms(args []joincore.Expr) []term {

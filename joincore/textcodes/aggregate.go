@@ -85,7 +85,7 @@ func (w *rewriter) argument(f *joincore.Function, missing inputs) joincore.Value
 	case f.Kind != joincore.Count:
 	case f.Distinct && w.needsCode(f.Arg) && w.canNumber(f.Arg, missing):
 		return w.numbered(f.Arg, missing).value
-	case !f.Distinct && w.hasBytes(f.Arg):
+	case !f.Distinct && w.readsBytes(f.Arg):
 		isNull := &joincore.IsNull{Arg: f.Arg}
 		return w.value(&joincore.Case{Whens: []joincore.When{{Condition: isNull, Then: joincore.Null{Width: 1}}}, Else: joincore.Int(1)}, missing)
 	}

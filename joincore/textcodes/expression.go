@@ -3,65 +3,31 @@ package textcodes
 import "gpujoin/joincore"
 
 // readsBytes reports whether a device would have to read a text, or compare one, to
-// evaluate a condition. Whether a column is NULL is known without reading it.
-func (w *rewriter) readsBytes(e joincore.Expr) bool {
-	switch e := e.(type) {
-	case *joincore.And:
-		return w.anyReadsBytes(e.Args)
-	case *joincore.Or:
-		return w.anyReadsBytes(e.Args)
-	case *joincore.Not:
-		return w.readsBytes(e.Arg)
-	case *joincore.Compare:
-		return w.hasBytes(e.Left) || w.hasBytes(e.Right)
-	case *joincore.IsNull:
-		_, column := e.Arg.(joincore.ColumnRef)
-		return !column && w.hasBytes(e.Arg)
-	case *joincore.In:
-		return len(e.Texts) > 0 || w.hasBytes(e.Arg)
-	case *joincore.Like:
-		return true
-	}
-	return false
-}
-
-func (w *rewriter) anyReadsBytes(args []joincore.Expr) bool {
-	for _, a := range args {
-		if w.readsBytes(a) {
+// evaluate a condition or a value. Whether a column is NULL is known without reading it.
+func (w *rewriter) readsBytes(term any) bool {
+	var unread joincore.Value // a column of which only that is asked
+	for t := range joincore.Terms(term) {
+		switch t := t.(type) {
+		case *joincore.IsNull:
+			if c, ok := t.Arg.(joincore.ColumnRef); ok {
+				unread = c
+			}
+		case joincore.ColumnRef:
+			if t != unread && w.schema.Column(t).Kind == joincore.Varlena {
+				return true
+			}
+			unread = nil
+		case joincore.Null:
+			if t.Width == 0 {
+				return true
+			}
+		case *joincore.In:
+			if len(t.Texts) > 0 {
+				return true
+			}
+		case *joincore.Text, *joincore.Substring, *joincore.Like:
 			return true
 		}
-	}
-	return false
-}
-
-// hasBytes reports whether a value is a text or is computed from one.
-func (w *rewriter) hasBytes(v joincore.Value) bool {
-	switch v := v.(type) {
-	case joincore.ColumnRef:
-		return w.schema.Column(v).Kind == joincore.Varlena
-	case joincore.Null:
-		return v.Width == 0
-	case *joincore.Text, *joincore.Substring:
-		return true
-	case *joincore.Arithmetic:
-		return w.hasBytes(v.Left) || w.hasBytes(v.Right)
-	case *joincore.Case:
-		for _, arm := range v.Whens {
-			if w.readsBytes(arm.Condition) || w.hasBytes(arm.Then) {
-				return true
-			}
-		}
-		return w.hasBytes(v.Else)
-	case *joincore.Coalesce:
-		for _, a := range v.Args {
-			if w.hasBytes(a) {
-				return true
-			}
-		}
-	case *joincore.DatePart:
-		return w.hasBytes(v.Arg)
-	case *joincore.Truth:
-		return w.readsBytes(v.Arg)
 	}
 	return false
 }
@@ -122,50 +88,48 @@ func allUnknownOfNulls(args []joincore.Expr) bool {
 // expr rewrites a condition over rows in which the columns of missing inputs may all be
 // NULL.
 func (w *rewriter) expr(e joincore.Expr, missing inputs) joincore.Expr {
-	if e == nil {
-		return nil
-	}
-	if w.readsBytes(e) && !joincore.ExprCanFail(e) {
-		if input, ok := w.single(joincore.ExprColumns(e)); ok {
-			if out, ok := w.truth(e, input, missing); ok {
+	return joincore.Map(e, func(term any) any { return w.replaced(term, missing) })
+}
+
+// value rewrites a value.
+func (w *rewriter) value(v joincore.Value, missing inputs) joincore.Value {
+	return joincore.Map(v, func(term any) any { return w.replaced(term, missing) })
+}
+
+// replaced returns what replaces a whole term; nil: its parts are rewritten.
+func (w *rewriter) replaced(term any, missing inputs) any {
+	switch t := term.(type) {
+	case joincore.ColumnRef:
+		return w.moved(t)
+	case joincore.Decimal:
+		return joincore.Decimal{Column: w.moved(t.Column)}
+	case joincore.Expr:
+		if w.readsBytes(t) && !joincore.CanFail(t) {
+			if input, ok := w.single(joincore.Columns(t)); ok {
+				if out, ok := w.truth(t, input, missing); ok {
+					return out
+				}
+			} else if out, ok := w.selected(t); ok {
 				return out
 			}
-		} else if out, ok := w.selected(e); ok {
-			return out
 		}
 	}
-	switch e := e.(type) {
-	case *joincore.And:
-		return &joincore.And{Args: w.exprs(e.Args, missing)}
-	case *joincore.Or:
-		return &joincore.Or{Args: w.exprs(e.Args, missing)}
-	case *joincore.Not:
-		return &joincore.Not{Arg: w.expr(e.Arg, missing)}
+	switch t := term.(type) {
 	case *joincore.Compare:
-		if w.isBytes(e.Left) && w.isBytes(e.Right) {
-			ordered := e.Op != joincore.Equal && e.Op != joincore.NotEqual
-			if left, right, ok := w.compared(e.Left, e.Right, missing, ordered); ok {
-				return &joincore.Compare{Op: e.Op, Left: left, Right: right}
+		if w.isBytes(t.Left) && w.isBytes(t.Right) {
+			ordered := t.Op != joincore.Equal && t.Op != joincore.NotEqual
+			if left, right, ok := w.compared(t.Left, t.Right, missing, ordered); ok {
+				return &joincore.Compare{Op: t.Op, Left: left, Right: right}
 			}
 		}
-		return &joincore.Compare{Op: e.Op, Left: w.value(e.Left, missing), Right: w.value(e.Right, missing)}
 	case *joincore.IsNull:
-		if c, ok := e.Arg.(joincore.ColumnRef); ok && c.Input >= len(w.plan.Inputs) {
+		if c, ok := t.Arg.(joincore.ColumnRef); ok && c.Input >= len(w.plan.Inputs) {
 			if n, ok := w.numbers[c]; ok { // of groups, whose texts stay on the host
 				return &joincore.IsNull{Arg: n.value}
 			}
 		}
-		return &joincore.IsNull{Arg: w.value(e.Arg, missing)}
-	case *joincore.In:
-		out := *e
-		out.Arg = w.value(e.Arg, missing)
-		return &out
-	case *joincore.Like:
-		out := *e
-		out.Arg = w.value(e.Arg, missing)
-		return &out
 	}
-	return e
+	return nil
 }
 
 // truth replaces a condition over an input by a column. Rows that an outer join adds have
@@ -187,49 +151,6 @@ func (w *rewriter) truth(e joincore.Expr, input int, missing inputs) (joincore.E
 	return &joincore.Or{Args: []joincore.Expr{
 		&joincore.And{Args: []joincore.Expr{&joincore.Not{Arg: isMissing}, truth}}, &joincore.And{Args: []joincore.Expr{isMissing, ofNulls}},
 	}}, true
-}
-
-func (w *rewriter) exprs(args []joincore.Expr, missing inputs) []joincore.Expr {
-	out := make([]joincore.Expr, len(args))
-	for i, a := range args {
-		out[i] = w.expr(a, missing)
-	}
-	return out
-}
-
-// value rewrites a value.
-func (w *rewriter) value(v joincore.Value, missing inputs) joincore.Value {
-	switch v := v.(type) {
-	case joincore.ColumnRef:
-		return w.moved(v)
-	case joincore.Decimal:
-		return joincore.Decimal{Column: w.moved(v.Column)}
-	case *joincore.Arithmetic:
-		out := *v
-		out.Left, out.Right = w.value(v.Left, missing), w.value(v.Right, missing)
-		return &out
-	case *joincore.Case:
-		out := &joincore.Case{Else: w.value(v.Else, missing)}
-		for _, arm := range v.Whens {
-			out.Whens = append(out.Whens, joincore.When{Condition: w.expr(arm.Condition, missing), Then: w.value(arm.Then, missing)})
-		}
-		return out
-	case *joincore.Coalesce:
-		out := &joincore.Coalesce{}
-		for _, a := range v.Args {
-			out.Args = append(out.Args, w.value(a, missing))
-		}
-		return out
-	case *joincore.DatePart:
-		return &joincore.DatePart{Part: v.Part, Arg: w.value(v.Arg, missing)}
-	case *joincore.Substring:
-		out := *v
-		out.Arg = w.value(v.Arg, missing)
-		return &out
-	case *joincore.Truth:
-		return &joincore.Truth{Arg: w.expr(v.Arg, missing)}
-	}
-	return v
 }
 
 // single returns the base input to which all of some columns belong.

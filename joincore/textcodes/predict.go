@@ -77,27 +77,17 @@ func PredictCores(plan *joincore.Plan, in []*joincore.Relation, r *costmodel.Rat
 		return ms
 	}
 	w := newRewriter(plan, schema, 0)
-	w.scans(plan.Root)
+	for n := range joincore.Nodes(plan.Root) {
+		if f, ok := n.(*joincore.Filter); ok {
+			if _, ok := f.Child.(*joincore.Scan); ok {
+				w.expr(f.Predicate, inputs{})
+			}
+		}
+	}
 	for i, list := range w.added {
 		ms += truthNS * float64(len(list)) * float64(in[i].Rows()) / float64(max(cores, 1)) / perMS
 	}
 	return ms
-}
-
-// scans rewrites the conditions of the lowest filters above scans.
-func (w *rewriter) scans(n joincore.Node) {
-	switch n := n.(type) {
-	case *joincore.Filter:
-		if _, ok := n.Child.(*joincore.Scan); ok {
-			w.expr(n.Predicate, inputs{})
-		}
-		w.scans(n.Child)
-	case *joincore.Join:
-		w.scans(n.Left)
-		w.scans(n.Right)
-	case *joincore.Aggregate:
-		w.scans(n.Child)
-	}
 }
 
 // ns returns the time of a value of a column with some different ones; none is expected

@@ -186,15 +186,9 @@ func (w *rewriter) key(k joincore.KeyPair) joincore.KeyPair {
 	return joincore.KeyPair{Left: w.moved(k.Left), Right: w.moved(k.Right), Class: k.Class}
 }
 
-// add adds the base inputs below a node.
+// add adds the inputs of which a node's rows are made.
 func (s inputs) add(n joincore.Node) {
-	switch n := n.(type) {
-	case *joincore.Scan:
-		s[n.Input] = true
-	case *joincore.Filter:
-		s.add(n.Child)
-	case *joincore.Join:
-		s.add(n.Left)
-		s.add(n.Right)
+	for _, input := range joincore.Sources(n) {
+		s[input] = true
 	}
 }

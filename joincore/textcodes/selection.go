@@ -32,7 +32,7 @@ func (w *rewriter) selected(e joincore.Expr) (joincore.Expr, bool) {
 			return nil, false // numbers are compared
 		}
 	}
-	columns := joincore.ExprColumns(e)
+	columns := joincore.Columns(e)
 	if len(columns) == 0 || !unknownOfNulls(e) {
 		return nil, false
 	}

@@ -75,8 +75,8 @@ func (w *rewriter) canNumber(v joincore.Value, missing inputs) bool {
 		_, known := w.numbers[v]
 		return known || v.Input < len(w.plan.Inputs)
 	}
-	input, ok := w.single(joincore.ExprColumns(&joincore.IsNull{Arg: v}))
-	if !ok || joincore.ValueCanFail(v) {
+	input, ok := w.single(joincore.Columns(v))
+	if !ok || joincore.CanFail(v) {
 		return false
 	}
 	if missing[input] && !nullOfNulls(v) {
@@ -102,7 +102,7 @@ func (w *rewriter) numbered(v joincore.Value, missing inputs) number {
 	}
 	of := w.vocabulary()
 	of.payloads = true
-	input, _ := w.single(joincore.ExprColumns(&joincore.IsNull{Arg: v}))
+	input, _ := w.single(joincore.Columns(v))
 	code := w.add(input, added{kind: addedCode, value: v, of: of})
 	if !missing[input] || nullOfNulls(v) {
 		return number{code, of}

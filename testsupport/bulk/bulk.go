@@ -91,7 +91,7 @@ func (d *dev) Rows(s device.Space) device.Count {
 
 func (d *dev) Filter(ctx context.Context, from device.Space, e joincore.Expr, parameters []joincore.Parameter, keep device.Keep) (device.Space, error) {
 	source := use(from)
-	source.mustHold(joincore.ExprColumns(e)...)
+	source.mustHold(joincore.Columns(e)...)
 	source.mustKeep(keep)
 	out := newSpace(source, keep)
 	out.start(ctx, func(ctx context.Context) (device.Space, error) {

@@ -26,7 +26,7 @@ func (d *dev) Aggregate(_ context.Context, spec *device.AggregateSpec, where joi
 
 func (g *groups) Add(ctx context.Context, s device.Space) error {
 	source := use(s)
-	source.mustHold(joincore.ExprColumns(g.where)...)
+	source.mustHold(joincore.Columns(g.where)...)
 	source.mustHold(joincore.AggregateColumns(&joincore.Aggregate{Keys: g.spec.Keys, Functions: g.spec.Functions})...)
 	for _, c := range g.spec.Carry {
 		source.mustKeep(device.Keep{Inputs: []int{c.Input}})

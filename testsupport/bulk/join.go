@@ -91,7 +91,7 @@ func (j *join) prepare(ctx context.Context) (method, error) {
 // side returns what is moved of a side: the row ids of all inputs that are read.
 func (j *join) side(s *space, inner device.Space, key *device.Key, keep device.Keep) exec.Side {
 	inputs := inputsOf(keep)
-	columns := joincore.ExprColumns(j.spec.Residual)
+	columns := joincore.Columns(j.spec.Residual)
 	if !key.Exact { // candidate pairs with equal hashes must be verified
 		columns = append(columns, columnsOf(key)...)
 	}
@@ -116,7 +116,7 @@ func columnsOf(key *device.Key) []joincore.ColumnRef {
 func (j *join) mustRead(s *space, key *device.Key, keep device.Keep) {
 	s.mustKeep(keep)
 	s.mustHold(columnsOf(key)...)
-	for _, c := range joincore.ExprColumns(j.spec.Residual) {
+	for _, c := range joincore.Columns(j.spec.Residual) {
 		if slices.Contains(s.inputs, c.Input) {
 			s.mustHold(c)
 		}
