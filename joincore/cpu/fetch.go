@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package cpu
 
 // fetch gathers one value per row of a slot; missing rows read as other.

@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package cpu
 
 // Rows whose groups a table does not take are partitioned by fanBits of their

@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package cpu
 
 // Where there are few groups, rows of one group follow each other so closely

@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package cpu
 
 // overflow holds the rows of each partition. Rows of a chunk are first given their

@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package cpu
 
 // lookup finds the chain of each key: head[i] is the position, plus 1, of the first

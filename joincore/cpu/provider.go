@@ -1,11 +1,11 @@
-//go:build amd64 || arm64
-
 // Package cpu is the provider that executes on the host's cores. It reads inputs in
 // place, a stream runs on the goroutine that uses it, and every count is known when
 // the call that returns it has returned.
 //
 // Execution is vectorised: an operation handles a chunk of a few thousand rows whose
 // positions, keys and hash slots stay in the core's private caches.
+//
+// The package builds only for the platforms that raw.go names: their byte order is little-endian.
 package cpu
 
 import (

@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package cpu
 
 // vector holds the values of an expression for the rows of a chunk. All are

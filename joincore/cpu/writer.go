@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package cpu
 
 // writer writes the rows of consecutive ranges to their places, through a buffer of one cache
