@@ -54,7 +54,8 @@ type outflow struct {
 	packets []Packet
 }
 
-// NewNodes returns the nodes of all GPUs of a mesh, as NewNode does.
+// NewNodes returns the nodes of all GPUs of a mesh. traffic[from][to] is how many bytes,
+// before compression, each GPU will offer for each other one: the histograms know.
 func NewNodes(m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) ([]*Node, error) {
 	nodes := make([]*Node, m.GPUs())
 	var first *View
@@ -75,18 +76,6 @@ func NewNodes(m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) ([]*Node, err
 	return nodes, nil
 }
 
-// NewNode returns a node of a mesh. traffic[from][to] is how many bytes, before
-// compression, each GPU will offer for each other one: the histograms know.
-func NewNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Node, error) {
-	n, err := newNode(gpu, m, f, c, traffic)
-	if err != nil {
-		return nil, err
-	}
-	seed(&n.view, n.config, traffic)
-	n.see(&n.view)
-	return n, nil
-}
-
 // see takes the delays that all nodes expect at first, but for the node's own hops, whose
 // delays it knows.
 func (n *Node) see(v *View) {
@@ -102,8 +91,8 @@ func newNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 	}
 	c = c.on(m)
 	gpus := m.GPUs()
-	if gpu < 0 || gpu >= gpus || len(traffic) != gpus {
-		return nil, fmt.Errorf("%w: GPU %d of %d, %d rows of traffic", ErrTraffic, gpu, gpus, len(traffic))
+	if len(traffic) != gpus {
+		return nil, fmt.Errorf("%w: %d rows of traffic for %d GPUs", ErrTraffic, len(traffic), gpus)
 	}
 	n := &Node{gpu: gpu, mesh: m, fabric: f, config: c, left: make([]int64, gpus), coming: make([]int64, gpus),
 		routes: make([][]mesh.Route, gpus)}

@@ -49,11 +49,11 @@ func matrix(gpus int) [][]int64 {
 func node(t *testing.T, gpu int, c Config, traffic [][]int64) (*Node, *recorder) {
 	t.Helper()
 	r := &recorder{}
-	n, err := NewNode(gpu, dgx1(t), r, c, traffic)
+	nodes, err := NewNodes(dgx1(t), r, c, traffic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n, r
+	return nodes[gpu], r
 }
 
 func TestOffersAreChecked(t *testing.T) {
@@ -92,7 +92,7 @@ func TestNodesAreChecked(t *testing.T) {
 		bad(func(c *Config) { c.Slots = MostSlots + 1 }), bad(func(c *Config) { c.Window = 0 }), bad(func(c *Config) { c.Posted = 0 }),
 		bad(func(c *Config) { c.Policy = nil }), bad(func(c *Config) { c.Mid = -1 }),
 	} {
-		if _, err := NewNode(0, dgx1(t), &recorder{}, c, matrix(8)); !errors.Is(err, ErrConfig) {
+		if _, err := NewNodes(dgx1(t), &recorder{}, c, matrix(8)); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestNodesAreChecked(t *testing.T) {
 	negative := matrix(8)
 	negative[0][1] = -1
 	for _, traffic := range [][][]int64{matrix(7), self, negative} {
-		if _, err := NewNode(0, dgx1(t), &recorder{}, Default(), traffic); !errors.Is(err, ErrTraffic) {
+		if _, err := NewNodes(dgx1(t), &recorder{}, Default(), traffic); !errors.Is(err, ErrTraffic) {
 			t.Errorf("%v: %v", traffic, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestSlotsAreCounted(t *testing.T) {
 	traffic := matrix(8)
 	traffic[3][0], traffic[3][4] = 4<<20, 40<<20
 	c := Default()
-	c.Policy, c.Posted = Bandwidth{}, 100
+	c.Policy, c.Posted = widest{}, 100
 	n, r := node(t, 3, c, traffic)
 	if err := n.Offer(Flow{From: 3, To: 0}, Cut(Range{0, 4 << 20}, 1, c.Packet)...); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestBatchesAreNotShorterThanLeast(t *testing.T) {
 		traffic := matrix(8)
 		traffic[0][3] = bytes
 		c := Default()
-		c.Policy, c.Posted, c.Least = Direct{}, 100, least
+		c.Policy, c.Posted, c.Least = widest{}, 100, least
 		n, r := node(t, 0, c, traffic)
 		if err := n.Offer(Flow{From: 0, To: 3}, Cut(Range{0, bytes}, 1, c.Packet)...); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestBatchesAreNotShorterThanLeast(t *testing.T) {
 	}
 	c := Default()
 	c.Least = -1
-	if _, err := NewNode(0, dgx1(t), &recorder{}, c, matrix(8)); !errors.Is(err, ErrConfig) {
+	if _, err := NewNodes(dgx1(t), &recorder{}, c, matrix(8)); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 }
@@ -229,36 +229,6 @@ func TestForwarding(t *testing.T) {
 	n.Sent(r.sent[0])
 	if freed() != slots(5, 2) || !n.Drained() || n.Stats().Forwarded != 4<<20 {
 		t.Errorf("slots %b, %+v", freed(), n.Stats())
-	}
-}
-
-func TestStaticPolicies(t *testing.T) {
-	m := dgx1(t)
-	v := newView(m)
-	for _, c := range []struct {
-		policy   Policy
-		from, to int
-		want     []int
-	}{
-		{Bandwidth{}, 0, 1, []int{0, 3, 2, 1}}, // three double links instead of one single
-		{Hops{}, 0, 1, []int{0, 1}},
-		{Latency{}, 0, 1, []int{0, 1}},
-		{Direct{}, 0, 1, []int{0, 1}},
-		{Hops{}, 0, 5, []int{0, 5}},         // staged
-		{Bandwidth{}, 0, 7, []int{0, 4, 7}}, //
-	} {
-		routes := m.Routes(c.from, c.to, 3)
-		got := routes[c.policy.Choose(&v, 16<<20, routes)].GPUs
-		if len(got) != len(c.want) {
-			t.Errorf("%T from %d to %d: %v", c.policy, c.from, c.to, got)
-			continue
-		}
-		for i := range got {
-			if got[i] != c.want[i] {
-				t.Errorf("%T from %d to %d: %v", c.policy, c.from, c.to, got)
-				break
-			}
-		}
 	}
 }
 
@@ -316,4 +286,18 @@ func TestBufferMemory(t *testing.T) {
 			t.Errorf("%s: %d bytes, not %d", name, got, want)
 		}
 	}
+}
+
+// widest always takes the widest route, of these the shortest.
+type widest struct{}
+
+func (widest) Usable(of []mesh.Route) []mesh.Route { return of }
+
+func (widest) Choose(_ *View, _ int64, of []mesh.Route) (best int) {
+	for i := range of {
+		if of[i].GBps() > of[best].GBps() {
+			best = i
+		}
+	}
+	return best
 }

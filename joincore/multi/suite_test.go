@@ -16,6 +16,7 @@ import (
 	"gpujoin/testsupport/bulk"
 	"gpujoin/testsupport/memfabric"
 	"gpujoin/testsupport/separate"
+	"gpujoin/testsupport/sim"
 	"gpujoin/testsupport/suite"
 )
 
@@ -79,7 +80,7 @@ func TestSuite(t *testing.T) {
 			[]part{suite.Allocations, suite.Sink, suite.Cancel, suite.CorruptInput, suite.RowTooWide, suite.Tile},
 		},
 		{
-			machine(t, "dgx1", 0, 3, 4, 7), multi.Options{Exchange: small(exchange.Bandwidth{})},
+			machine(t, "dgx1", 0, 3, 4, 7), multi.Options{Exchange: small(sim.Bandwidth{})},
 			[]part{suite.AggregateValues, suite.MadeTexts, suite.Forced},
 		},
 		{

@@ -8,9 +8,6 @@ import (
 	"gpujoin/joincore/mesh"
 )
 
-// Policies are all policies.
-var Policies = []exchange.Policy{exchange.Adaptive{}, exchange.Bandwidth{}, exchange.Hops{}, exchange.Latency{}, exchange.Direct{}}
-
 // Random returns options of a seed for tests: any mesh that a ring of NVLinks
 // connects, any traffic and any configuration, with a single slot a class.
 func Random(seed uint64) (Options, error) {

@@ -108,12 +108,11 @@ func start(o Options) (*simulator, error) {
 	gpus := o.Mesh.GPUs()
 	s := &simulator{o: o, links: newLinks(o.Mesh), rand: rand.New(rand.NewPCG(o.Seed, 1)), trace: fnv.New64a(),
 		check: newChecker(o.Mesh.Engines), heard: make([][]time.Duration, gpus)}
+	var err error
+	if s.nodes, err = exchange.NewNodes(o.Mesh, s, o.Config, o.Traffic); err != nil {
+		return nil, err
+	}
 	for g := range gpus {
-		n, err := exchange.NewNode(g, o.Mesh, s, o.Config, o.Traffic)
-		if err != nil {
-			return nil, err
-		}
-		s.nodes = append(s.nodes, n)
 		s.heard[g] = make([]time.Duration, gpus)
 	}
 	if o.Config.Central {

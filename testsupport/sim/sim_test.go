@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestOneRingANeighbourDeadlocksAndHopClassesDoNot(t *testing.T) {
 		policy exchange.Policy
 		slots  int
 	}{
-		{exchange.Adaptive{}, 1}, {exchange.Adaptive{}, 2}, {exchange.Bandwidth{}, 2}, {exchange.Bandwidth{}, 4},
+		{exchange.Adaptive{}, 1}, {exchange.Adaptive{}, 2}, {Bandwidth{}, 2}, {Bandwidth{}, 4},
 	} {
 		t.Run(fmt.Sprintf("%T %d slots", c.policy, c.slots), func(t *testing.T) {
 			o := Options{Mesh: m, Config: exchange.Default(), Traffic: Uniform(8, 64<<20)}
@@ -141,6 +142,28 @@ func TestAdaptiveCostsNothingWhereItGainsNothing(t *testing.T) {
 			if adaptive < 0.98*best {
 				t.Errorf("%s, %d bytes a flow: %.1f of %.1f GB/s", name, flow, adaptive, best)
 			}
+		}
+	}
+}
+
+func TestStaticPolicies(t *testing.T) {
+	m := dgx1(t)
+	for _, c := range []struct {
+		policy   exchange.Policy
+		from, to int
+		want     []int
+	}{
+		{Bandwidth{}, 0, 1, []int{0, 3, 2, 1}}, // three double links instead of one single
+		{Hops{}, 0, 1, []int{0, 1}},
+		{Latency{}, 0, 1, []int{0, 1}},
+		{Direct{}, 0, 1, []int{0, 1}},
+		{Hops{}, 0, 5, []int{0, 5}},         // staged
+		{Bandwidth{}, 0, 7, []int{0, 4, 7}}, //
+	} {
+		routes := m.Routes(c.from, c.to, 3)
+		got := routes[c.policy.Choose(nil, 16<<20, routes)].GPUs
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%T from %d to %d: %v", c.policy, c.from, c.to, got)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/sim"
 	"gpujoin/testsupport/suite"
 )
 
@@ -59,7 +60,7 @@ func layouts(t *testing.T) []layout {
 		layout{preset: "hgx-h200", gpus: []int{0, 1}, devices: []int{0, 1}, staged: true, policy: exchange.Adaptive{}},
 		layout{preset: "dgx1", gpus: eight, devices: two, policy: exchange.Adaptive{}},
 		layout{preset: "dgx1", gpus: eight, devices: two, threads: true, policy: exchange.Adaptive{}},
-		layout{preset: "dgx1", gpus: eight, devices: two, staged: true, policy: exchange.Bandwidth{}},
+		layout{preset: "dgx1", gpus: eight, devices: two, staged: true, policy: sim.Bandwidth{}},
 	)
 	if n := min(len(all), len(eight)); n > 2 {
 		list = append(list, layout{preset: "hgx-h200", gpus: eight[:n], devices: eight[:n], policy: exchange.Adaptive{}},

@@ -15,6 +15,7 @@ import (
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/memfabric"
+	"gpujoin/testsupport/sim"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -97,7 +98,7 @@ func (x *traffic) free(t *testing.T) {
 // or no longer.
 func TestExchange(t *testing.T) {
 	for _, name := range mesh.Presets() {
-		for _, policy := range []exchange.Policy{exchange.Adaptive{}, exchange.Bandwidth{}, exchange.Hops{}, exchange.Latency{}, exchange.Direct{}} {
+		for _, policy := range sim.Policies {
 			for _, slots := range []int{1, 4} {
 				t.Run(fmt.Sprintf("%s/%T/%d", name, policy, slots), func(t *testing.T) {
 					x := newTraffic(t, memfabric.New(preset(t, name)), 1500, uint64(slots))

@@ -11,6 +11,7 @@ import (
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/memfabric"
+	"gpujoin/testsupport/sim"
 )
 
 // polled is a fabric whose copies end in Poll only, as those of devices do.
@@ -104,8 +105,8 @@ func TestUnrouted(t *testing.T) {
 	}{{2, func(g int) int { return 1 - g }}, {8, func(g int) int { return (g + 1) % 8 }}, {8, func(g int) int { return 0 }}} {
 		for _, config := range []exchange.Config{
 			{Packet: 64, Batch: 4, Slots: 1, Mid: 3, Window: 4, Posted: 2, Policy: exchange.Adaptive{}},
-			{Packet: 1, Batch: 1, Slots: 1, Window: 1, Posted: 1, Policy: exchange.Direct{}},
-			{Packet: 300, Batch: 2, Slots: 1, Window: 1, Posted: 5, Policy: exchange.Bandwidth{}},
+			{Packet: 1, Batch: 1, Slots: 1, Window: 1, Posted: 1, Policy: sim.Direct{}},
+			{Packet: 300, Batch: 2, Slots: 1, Window: 1, Posted: 5, Policy: sim.Bandwidth{}},
 		} {
 			for seed := range uint64(4) {
 				t.Run(fmt.Sprintf("%d/%d/%d", c.gpus, config.Packet, seed), func(t *testing.T) {

@@ -42,8 +42,8 @@ func usual(gpus, policy string) setup {
 }
 
 var policies = map[string]exchange.Policy{
-	"adaptive": exchange.Adaptive{}, "bandwidth": exchange.Bandwidth{}, "hops": exchange.Hops{},
-	"latency": exchange.Latency{}, "direct": exchange.Direct{},
+	"adaptive": exchange.Adaptive{}, "bandwidth": sim.Bandwidth{}, "hops": sim.Hops{},
+	"latency": sim.Latency{}, "direct": sim.Direct{},
 }
 
 var statics = []string{"bandwidth", "hops", "latency"}

@@ -33,7 +33,7 @@ var unreached = map[string]string{
 	"joincore/cuda/columnar/phj/shareblocks.go":           "part of joins over several GPUs, which bench-multi runs",
 	"joincore/cuda/rowid/destination.go:Lanes":            "part of the partition step that joins over several GPUs use",
 	"joincore/device/rowid.go:NewRowIDs":                  "row ids with a device, which joins over several GPUs use",
-	"joincore/exchange/":                                  "policies, packing and baselines of exchanges, which bench-multi and the simulator run",
+	"joincore/exchange/":                                  "policies and baselines of exchanges, which bench-multi and the simulator run",
 	"joincore/multi/provider.go:New":                      "the provider that exchanges rows, which tests run on simulated and on real devices",
 	"joincore/mesh/file.go:Decode":                        "reads meshes that tests and simulations describe",
 	"joincore/mesh/preset.go:Preset":                      "known machines, for tests, the simulator and bench-multi",

@@ -78,8 +78,8 @@ func (b *bench) measureEmulated(ctx context.Context) (err error) {
 		name   string
 		policy exchange.Policy
 	}{
-		{"adaptive", exchange.Adaptive{}}, {"bandwidth", exchange.Bandwidth{}}, {"hops", exchange.Hops{}},
-		{"latency", exchange.Latency{}}, {"direct", exchange.Direct{}},
+		{"adaptive", exchange.Adaptive{}}, {"bandwidth", sim.Bandwidth{}}, {"hops", sim.Hops{}},
+		{"latency", sim.Latency{}}, {"direct", sim.Direct{}},
 	} {
 		c.Policy = p.policy
 		took, err := t.time(ctx, c, b.repeats)

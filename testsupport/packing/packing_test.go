@@ -1,4 +1,4 @@
-package exchange
+package packing
 
 import (
 	"encoding/binary"
