@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,7 @@ func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) er
 		return err
 	}
 	// After an error, prints what was measured before it.
-	return errors.Join(err, report.Print(out), writeJSON(*file, report))
+	return errors.Join(err, report.Print(out), write(*file, func() ([]byte, error) { return json.MarshalIndent(report, "", "  ") }))
 }
 
 // benchMesh measures the links between all GPUs that this process sees.
@@ -86,14 +87,17 @@ func benchMesh(ctx context.Context, args []string, out, errOut io.Writer) error 
 	if facts == nil {
 		return err
 	}
-	return errors.Join(err, facts.Print(out), writeJSON(*file, facts))
+	return errors.Join(err, facts.Print(out), write(*file, facts.Encode))
 }
 
-// writeJSON writes results to a file, if it has a name.
-func writeJSON(file string, v any) error {
+// write writes results to a file, if it has a name.
+func write(file string, encode func() ([]byte, error)) error {
 	if file == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(v, "", "  ")
-	return errors.Join(err, os.WriteFile(file, append(text, '\n'), 0o644))
+	text, err := encode()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(bytes.TrimSpace(text), '\n'), 0o644)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 var inner = Limits{Width: [2]int64{8, 8}, Copy: [2]bool{true, true}, Slack: 0.1}
@@ -39,8 +40,8 @@ func assign(t *testing.T, h Histograms, m *mesh.Mesh, l Limits) *Assignment {
 // histogram, kind of join and mesh.
 func TestEveryPairMeetsOnce(t *testing.T) {
 	var meshes []*mesh.Mesh
-	for _, name := range mesh.Presets() {
-		m, err := mesh.Preset(name)
+	for _, name := range machines.Names() {
+		m, err := machines.Mesh(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +217,7 @@ func TestAssignmentsFitMemory(t *testing.T) {
 }
 
 func BenchmarkAssign(b *testing.B) {
-	m, err := mesh.Preset("dgx1")
+	m, err := machines.Mesh("dgx1")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func BenchmarkAssign(b *testing.B) {
 // Copies that cost less traffic than moving both sides are made as long as no GPU gets
 // more than its share for it.
 func TestCopiesStayWithinShares(t *testing.T) {
-	m, err := mesh.Preset("hgx-h100")
+	m, err := machines.Mesh("hgx-h100")
 	if err == nil {
 		m, err = m.Restrict([]int{0, 1})
 	}

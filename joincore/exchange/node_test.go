@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 // recorder is a fabric that only writes down what it is told.
@@ -31,7 +32,7 @@ func (r *recorder) Announce(from int, n Note) { r.notes = append(r.notes, n) }
 
 func dgx1(t *testing.T) *mesh.Mesh {
 	t.Helper()
-	m, err := mesh.Preset("dgx1")
+	m, err := machines.Mesh("dgx1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestAdaptiveAvoidsQueues(t *testing.T) {
 
 // Hops through a switch share its ports.
 func TestPortsAreShared(t *testing.T) {
-	m, err := mesh.Preset("hgx-h200")
+	m, err := machines.Mesh("hgx-h200")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestPortsAreShared(t *testing.T) {
 // NVLink neighbours; none behind a switch, where nothing is forwarded.
 func TestBufferMemory(t *testing.T) {
 	for name, want := range map[string]int64{"dgx1": 384 << 20, "hgx-h200": 0, "ac922": 0} {
-		m, err := mesh.Preset(name)
+		m, err := machines.Mesh(name)
 		if err != nil {
 			t.Fatal(err)
 		}

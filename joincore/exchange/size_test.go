@@ -4,19 +4,20 @@ import (
 	"testing"
 
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 // Without detours a pair's bytes travel in few equal copies; with them, packets grow with
 // the traffic, but not beyond the paper's.
 func TestSized(t *testing.T) {
-	two, err := mesh.Preset("hgx-h200")
+	two, err := machines.Mesh("hgx-h200")
 	if err == nil {
 		two, err = two.Restrict([]int{0, 1})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	dgx1, err := mesh.Preset("dgx1")
+	dgx1, err := machines.Mesh("dgx1")
 	if err != nil {
 		t.Fatal(err)
 	}

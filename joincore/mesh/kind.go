@@ -1,9 +1,6 @@
 package mesh
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // NodeKind is what a node is.
 type NodeKind uint8
@@ -45,37 +42,9 @@ func (k Kind) valid() bool     { return int(k) < len(linkKinds) }
 func (k NodeKind) String() string { return name(nodeKinds, int(k)) }
 func (k Kind) String() string     { return name(linkKinds, int(k)) }
 
-// MarshalText encodes the kind as its name.
-func (k NodeKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// MarshalText encodes the kind as its name.
-func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText accepts the names that MarshalText writes.
-func (k *NodeKind) UnmarshalText(text []byte) error {
-	i, err := number(nodeKinds, text)
-	*k = NodeKind(i)
-	return err
-}
-
-// UnmarshalText accepts the names that MarshalText writes.
-func (k *Kind) UnmarshalText(text []byte) error {
-	i, err := number(linkKinds, text)
-	*k = Kind(i)
-	return err
-}
-
 func name(of []string, i int) string {
 	if i < len(of) {
 		return of[i]
 	}
 	return fmt.Sprintf("kind %d", i)
-}
-
-func number(of []string, text []byte) (int, error) {
-	i := slices.Index(of, string(text))
-	if i < 0 {
-		return 0, fmt.Errorf("unknown kind %q", text)
-	}
-	return i, nil
 }

@@ -23,33 +23,33 @@ const (
 
 // Node is an end of links.
 type Node struct {
-	Kind NodeKind `json:"kind"`
-	Name string   `json:"name"`
+	Kind NodeKind
+	Name string
 }
 
 // Link is one direction of a connection between two nodes.
 type Link struct {
-	From  int  `json:"from"`
-	To    int  `json:"to"`
-	Kind  Kind `json:"kind"`
-	Width int  `json:"width"` // sub-links that act as one
+	From  int
+	To    int
+	Kind  Kind
+	Width int // sub-links that act as one
 	// GBps is the saturated bandwidth of all sub-links together, in 10^9 bytes
 	// a second.
-	GBps float64 `json:"gbps"`
+	GBps float64
 	// Half is the copy size, in bytes, that reaches half of GBps.
-	Half int64 `json:"half"`
+	Half int64
 	// Latency is the time of a very small copy over this link, from the call
 	// that posts it until the host sees it complete.
-	Latency time.Duration `json:"latency_ns"`
+	Latency time.Duration
 	// Pool is 0, or 1 + the index of the pool whose bandwidth the link shares.
-	Pool int `json:"pool,omitempty"`
+	Pool int
 }
 
 // Pool is bandwidth that several links share, for instance both directions of
 // a PCIe connection.
 type Pool struct {
-	Name string  `json:"name"`
-	GBps float64 `json:"gbps"`
+	Name string
+	GBps float64
 }
 
 // Mesh is a machine's nodes and links. The GPUs are nodes 0 to GPUs()-1. A mesh

@@ -1,16 +1,18 @@
-package mesh
+package mesh_test
 
 import (
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"testing"
+
+	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
-func preset(t *testing.T, name string) *Mesh {
+func machine(t *testing.T, name string) *mesh.Mesh {
 	t.Helper()
-	m, err := Preset(name)
+	m, err := machines.Mesh(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,10 +21,10 @@ func preset(t *testing.T, name string) *Mesh {
 
 // What section 2.2 of the MG-Join paper says of the machine.
 func TestDGX1IsThePapersMachine(t *testing.T) {
-	m := preset(t, "dgx1")
+	m := machine(t, "dgx1")
 	sublinks := 0
 	for _, l := range m.Links {
-		if l.Kind == NVLink && l.From < l.To {
+		if l.Kind == mesh.NVLink && l.From < l.To {
 			sublinks += l.Width
 		}
 	}
@@ -34,7 +36,7 @@ func TestDGX1IsThePapersMachine(t *testing.T) {
 		for to := range from {
 			for _, h := range m.Direct(from, to) {
 				direct++
-				if h.Kind == PCIe {
+				if h.Kind == mesh.PCIe {
 					slow++
 				}
 			}
@@ -73,22 +75,22 @@ func TestDGX1IsThePapersMachine(t *testing.T) {
 }
 
 func TestStagedHopsCrossTheSlowestLink(t *testing.T) {
-	m := preset(t, "dgx1")
+	m := machine(t, "dgx1")
 	h := m.Direct(0, 5)
 	if len(h) != 1 || !h[0].Staged || h[0].Fabric || h[0].GBps != 11 || len(h[0].Links) != 5 {
 		t.Fatalf("%+v", h)
 	}
-	if h := m.Direct(0, 1); len(h) != 2 || !h[0].Fabric || h[0].GBps != 23 || h[1].Staged || h[1].Kind != PCIe {
+	if h := m.Direct(0, 1); len(h) != 2 || !h[0].Fabric || h[0].GBps != 23 || h[1].Staged || h[1].Kind != mesh.PCIe {
 		t.Errorf("%+v %+v", h[0], h[1])
 	}
-	if got := m.Effective(m.Direct(0, 1)[0], halfVolta); got != 11.5 {
+	if got := m.Effective(m.Direct(0, 1)[0], 38<<10); got != 11.5 {
 		t.Errorf("half of the bandwidth is %v", got)
 	}
 }
 
 func TestRoutes(t *testing.T) {
-	for _, name := range Presets() {
-		m := preset(t, name)
+	for _, name := range machines.Names() {
+		m := machine(t, name)
 		for from := range m.GPUs() {
 			for to := range m.GPUs() {
 				routes := m.Routes(from, to, 3)
@@ -126,7 +128,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestRestrictKeepsLinksAmongTheRest(t *testing.T) {
-	m := preset(t, "dgx1")
+	m := machine(t, "dgx1")
 	part, err := m.Restrict([]int{0, 3, 4, 7})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +137,7 @@ func TestRestrictKeepsLinksAmongTheRest(t *testing.T) {
 		t.Errorf("%+v", part.Direct(0, 1)[0])
 	}
 	for _, set := range [][]int{{0, 0}, {8}, {-1}, nil} {
-		if _, err := m.Restrict(set); !errors.Is(err, ErrInvalid) {
+		if _, err := m.Restrict(set); !errors.Is(err, mesh.ErrInvalid) {
 			t.Errorf("%v: %v", set, err)
 		}
 	}
@@ -143,9 +145,9 @@ func TestRestrictKeepsLinksAmongTheRest(t *testing.T) {
 
 func TestCuts(t *testing.T) {
 	for _, c := range []struct {
-		mesh string
-		half uint64
-		gbps float64
+		machine string
+		half    uint64
+		gbps    float64
 	}{
 		{"dgx1", 0b1, 138},         // all sub-links of one GPU
 		{"dgx1", 0b1111, 138},      // what connects the quads
@@ -156,14 +158,14 @@ func TestCuts(t *testing.T) {
 		{"dgx-station", 0b1, 92},   //
 		{"gh200", 0b11, 4 * 150.0}, // C2C does not count where the fabric joins
 	} {
-		if got := preset(t, c.mesh).Cut(c.half); math.Abs(got-c.gbps) > 1e-6 {
-			t.Errorf("%s %b: %v GB/s, not %v", c.mesh, c.half, got, c.gbps)
+		if got := machine(t, c.machine).Cut(c.half); math.Abs(got-c.gbps) > 1e-6 {
+			t.Errorf("%s %b: %v GB/s, not %v", c.machine, c.half, got, c.gbps)
 		}
 	}
 }
 
 func TestTightestCutOfUniformTraffic(t *testing.T) {
-	m := preset(t, "dgx1")
+	m := machine(t, "dgx1")
 	traffic := make([][]float64, 8)
 	for i := range traffic {
 		traffic[i] = make([]float64, 8)
@@ -182,9 +184,9 @@ func TestTightestCutOfUniformTraffic(t *testing.T) {
 
 func TestBest(t *testing.T) {
 	for _, c := range []struct {
-		mesh string
-		n    int
-		want []int
+		machine string
+		n       int
+		want    []int
 	}{
 		{"ac922", 2, []int{0, 1}}, // 75 GB/s, not 64 over the sockets
 		{"ac922", 4, []int{0, 1, 2, 3}},
@@ -194,13 +196,13 @@ func TestBest(t *testing.T) {
 		{"dgx1", 0, nil},
 		{"hgx-h200", 4, []int{0, 1, 4, 5}}, // three of a socket would share 155 GB/s
 	} {
-		if got := preset(t, c.mesh).Best(c.n); !slices.Equal(got, c.want) {
-			t.Errorf("%s: best %d are %v, not %v", c.mesh, c.n, got, c.want)
+		if got := machine(t, c.machine).Best(c.n); !slices.Equal(got, c.want) {
+			t.Errorf("%s: best %d are %v, not %v", c.machine, c.n, got, c.want)
 		}
 	}
 	// Two GPUs of a DGX-1: a double link, and each its own uplink.
-	pair := preset(t, "dgx1").Best(2)
-	m := preset(t, "dgx1")
+	pair := machine(t, "dgx1").Best(2)
+	m := machine(t, "dgx1")
 	if h := m.Direct(pair[0], pair[1])[0]; h.GBps != 46 || pair[0]/2 == pair[1]/2 {
 		t.Errorf("%v with %v GB/s", pair, h.GBps)
 	}
@@ -208,10 +210,15 @@ func TestBest(t *testing.T) {
 
 // A machine of 16 equal GPUs takes the search that is not exact.
 func TestBestOfMany(t *testing.T) {
-	var b builder
-	b.gpus(MostGPUs)
-	b.switched(MostGPUs, 6, 140, halfVolta)
-	m, err := b.mesh("dgx2")
+	var nodes []mesh.Node
+	var links []mesh.Link
+	for i := range mesh.MostGPUs {
+		link := mesh.Link{From: i, To: mesh.MostGPUs, Kind: mesh.NVSwitch, Width: 6, GBps: 140}
+		back := link
+		back.From, back.To = link.To, link.From
+		nodes, links = append(nodes, mesh.Node{Kind: mesh.GPU}), append(links, link, back)
+	}
+	m, err := mesh.New("dgx2", append(nodes, mesh.Node{Kind: mesh.Switch}), links, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,104 +229,48 @@ func TestBestOfMany(t *testing.T) {
 	}
 }
 
-func TestFilesKeepEverything(t *testing.T) {
-	for _, name := range Presets() {
-		m := preset(t, name)
-		text, err := m.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := Decode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(m.Nodes, again.Nodes) || !reflect.DeepEqual(m.Links, again.Links) ||
-			!reflect.DeepEqual(m.Pools, again.Pools) || m.Engines != again.Engines || m.Name != again.Name {
-			t.Errorf("%s changed on its way through a file", name)
-		}
-	}
-}
-
-func TestFilesAreDistrusted(t *testing.T) {
-	node := `"nodes":[{"kind":"gpu","name":"a"},{"kind":"gpu","name":"b"}]`
-	link := `{"from":0,"to":1,"kind":"nvlink","width":1,"gbps":23,"half":1,"latency_ns":1}`
-	good := `{"version":1,` + node + `,"links":[` + link + `]}`
-	if _, err := Decode([]byte(good)); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
-		``, `[]`, `{}`, good + `x`, good + good,
-		`{"version":2,` + node + `}`,
-		`{"version":1,"links":[` + link + `]}`,
-		`{"version":1,` + node + `,"future":1}`,
-		`{"version":1,` + node + `,"engines":-1}`,
-		`{"version":1,"nodes":[{"kind":"host","name":"a"},{"kind":"gpu","name":"b"}]}`,
-		`{"version":1,"nodes":[{"kind":"tpu","name":"a"}]}`,
-		`{"version":1,` + node + `,"links":[` + link + `,` + link + `]}`,
-		`{"version":1,` + node + `,"links":[{"from":0,"to":2,"kind":"nvlink","width":1,"gbps":23}]}`,
-		`{"version":1,` + node + `,"links":[{"from":0,"to":0,"kind":"nvlink","width":1,"gbps":23}]}`,
-		`{"version":1,` + node + `,"links":[{"from":0,"to":1,"kind":"nvlink","width":0,"gbps":23}]}`,
-		`{"version":1,` + node + `,"links":[{"from":0,"to":1,"kind":"nvlink","width":1,"gbps":0}]}`,
-		`{"version":1,` + node + `,"links":[{"from":0,"to":1,"kind":"nvlink","width":1,"gbps":1e99}]}`,
-		`{"version":1,` + node + `,"links":[{"from":0,"to":1,"kind":"nvlink","width":1,"gbps":1,"half":-1}]}`,
-		`{"version":1,` + node + `,"links":[{"from":0,"to":1,"kind":"nvlink","width":1,"gbps":1,"latency_ns":-1}]}`,
-		`{"version":1,` + node + `,"links":[{"from":0,"to":1,"kind":"nvlink","width":1,"gbps":1,"pool":1}]}`,
-		`{"version":1,` + node + `,"pools":[{"name":"p","gbps":-1}]}`,
-		string(make([]byte, MostBytes+1)),
+// A description that contradicts itself makes no mesh.
+func TestContradictionsAreRefused(t *testing.T) {
+	link := mesh.Link{From: 0, To: 1, Kind: mesh.NVLink, Width: 1, GBps: 23, Half: 1, Latency: 1}
+	for name, change := range map[string]func(nodes *[]mesh.Node, links *[]mesh.Link, pools *[]mesh.Pool, engines *int){
+		"":                   nil,
+		"no GPU":             func(nodes *[]mesh.Node, _ *[]mesh.Link, _ *[]mesh.Pool, _ *int) { *nodes = nil },
+		"engines":            func(_ *[]mesh.Node, _ *[]mesh.Link, _ *[]mesh.Pool, engines *int) { *engines = -1 },
+		"a host first":       func(nodes *[]mesh.Node, _ *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*nodes)[0].Kind = mesh.Host },
+		"an unknown node":    func(nodes *[]mesh.Node, _ *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*nodes)[0].Kind = 9 },
+		"a link twice":       func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { *links = append(*links, link) },
+		"no such node":       func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].To = 2 },
+		"a link to itself":   func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].To = 0 },
+		"an unknown link":    func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].Kind = 9 },
+		"no sub-links":       func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].Width = 0 },
+		"no bandwidth":       func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].GBps = 0 },
+		"endless bandwidth":  func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].GBps = math.Inf(1) },
+		"a negative size":    func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].Half = -1 },
+		"a negative latency": func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].Latency = -1 },
+		"no such pool":       func(_ *[]mesh.Node, links *[]mesh.Link, _ *[]mesh.Pool, _ *int) { (*links)[0].Pool = 1 },
+		"a pool without rate": func(_ *[]mesh.Node, _ *[]mesh.Link, pools *[]mesh.Pool, _ *int) {
+			*pools = []mesh.Pool{{Name: "p", GBps: -1}}
+		},
 	} {
-		if _, err := Decode([]byte(text)); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%.80s: %v", text, err)
+		nodes, links, pools, engines := []mesh.Node{{Kind: mesh.GPU}, {Kind: mesh.GPU}}, []mesh.Link{link}, []mesh.Pool(nil), 0
+		if change != nil {
+			change(&nodes, &links, &pools, &engines)
+		}
+		if _, err := mesh.New(name, nodes, links, pools, engines); errors.Is(err, mesh.ErrInvalid) != (name != "") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, name := range Presets() {
-		m, err := Preset(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		text, err := m.Encode()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := Decode(text)
-		if err != nil {
-			if !errors.Is(err, ErrInvalid) {
-				t.Fatal(err)
-			}
-			return
-		}
-		// What is accepted can be used.
-		for from := range m.GPUs() {
-			for to := range m.GPUs() {
-				for _, r := range m.Routes(from, to, 1) {
-					if r.GBps() <= 0 || r.Latency() < 0 {
-						t.Fatalf("%+v", r)
-					}
-				}
-			}
-		}
-		if again, err := m.Encode(); err != nil {
-			t.Fatal(err)
-		} else if _, err := Decode(again); err != nil {
-			t.Fatal(err)
-		}
-	})
 }
 
 // Detours pay where a GPU has links of its own to several others, not behind a
 // switch, and not where there is one other GPU.
 func TestMultihop(t *testing.T) {
 	for name, want := range map[string]bool{"dgx1": true, "dgx-station": true, "gh200": true, "hgx-h200": false, "ac922": false} {
-		if preset(t, name).Multihop() != want {
+		if machine(t, name).Multihop() != want {
 			t.Errorf("%s: %v", name, !want)
 		}
 	}
-	pair, err := preset(t, "dgx1").Restrict([]int{0, 1})
+	pair, err := machine(t, "dgx1").Restrict([]int{0, 1})
 	if err != nil || pair.Multihop() {
 		t.Errorf("two GPUs: %v", err)
 	}
@@ -327,7 +278,7 @@ func TestMultihop(t *testing.T) {
 
 // The best set with a given GPU has that GPU, also where another set is faster.
 func TestBestWith(t *testing.T) {
-	m := preset(t, "ac922")
+	m := machine(t, "ac922")
 	for _, c := range []struct{ list, want []int }{
 		{[]int{0, 1, 2, 3}, []int{0, 1}}, {[]int{2, 0, 1, 3}, []int{2, 3}}, {[]int{3, 1, 0}, []int{3, 1}},
 	} {

@@ -14,6 +14,7 @@ import (
 	"gpujoin/joincore/mesh"
 	"gpujoin/joincore/multi"
 	"gpujoin/testsupport/bulk"
+	"gpujoin/testsupport/machines"
 	"gpujoin/testsupport/memfabric"
 	"gpujoin/testsupport/separate"
 	"gpujoin/testsupport/sim"
@@ -30,7 +31,7 @@ func small(policy exchange.Policy) *exchange.Config {
 // machine returns the mesh of some GPUs of a preset.
 func machine(t *testing.T, preset string, gpus ...int) *mesh.Mesh {
 	t.Helper()
-	m, err := mesh.Preset(preset)
+	m, err := machines.Mesh(preset)
 	if err == nil {
 		m, err = m.Restrict(gpus)
 	}

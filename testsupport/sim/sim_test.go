@@ -9,11 +9,12 @@ import (
 
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 func dgx1(t testing.TB) *mesh.Mesh {
 	t.Helper()
-	m, err := mesh.Preset("dgx1")
+	m, err := machines.Mesh("dgx1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestNothing(t *testing.T) {
 // machines and with less to send too. The clock is virtual: this is exact.
 func TestAdaptiveCostsNothingWhereItGainsNothing(t *testing.T) {
 	for _, name := range []string{"dgx-station", "gh200", "ac922", "hgx-h200"} {
-		m, err := mesh.Preset(name)
+		m, err := machines.Mesh(name)
 		if err != nil {
 			t.Fatal(err)
 		}

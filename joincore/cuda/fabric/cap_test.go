@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 // Copies over one link follow each other; those over other links do not wait.
 func TestCaps(t *testing.T) {
-	m, err := mesh.Preset("dgx1")
+	m, err := machines.Mesh("dgx1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 	"gpujoin/testsupport/sim"
 	"gpujoin/testsupport/suite"
 )
@@ -71,7 +72,7 @@ func layouts(t *testing.T) []layout {
 
 func (l layout) mesh(t *testing.T) *mesh.Mesh {
 	t.Helper()
-	m, err := mesh.Preset(l.preset)
+	m, err := machines.Mesh(l.preset)
 	if err == nil {
 		m, err = m.Restrict(l.gpus)
 	}

@@ -14,14 +14,16 @@ import (
 )
 
 // factsVersion is that of the file format. A reader accepts no other.
-const factsVersion = 1
+const factsVersion = 2
 
 // mostFactsBytes bounds a file.
 const mostFactsBytes = 1 << 20
 
+// factsFile is the only file about what connects devices and how fast it copies. The daemon
+// keeps it as <socket>.mesh; gpujoind bench mesh --json writes the same.
 type factsFile struct {
-	Version int   `json:"version"`
-	Facts   Facts `json:"facts"`
+	Version int `json:"version"`
+	Facts
 }
 
 // Encode returns the facts as a file that Decode reads.

@@ -185,9 +185,16 @@ func TestFilesAreDistrusted(t *testing.T) {
 			t.Errorf("%s: mesh: %v", name, err)
 		}
 	}
+	good, err := machineOf("switched", 2).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DecodeFacts(good); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
-		"nothing": "", "version 2": `{"version": 2, "facts": {}}`, "unknown field": `{"version": 1, "fact": {}}`,
-		"two values": `{"version": 1, "facts": {}} {}`, "long": strings.Repeat(" ", mostFactsBytes+1),
+		"nothing": "", "no version": "{}", "version 1": strings.Replace(string(good), `"version": 2`, `"version": 1`, 1),
+		"unknown field": strings.Replace(string(good), `"driver"`, `"future": 1, "driver"`, 1), "two values": string(good) + "{}", "long": strings.Repeat(" ", mostFactsBytes+1),
 	} {
 		if _, err := DecodeFacts([]byte(text)); !errors.Is(err, ErrFacts) {
 			t.Errorf("%s: %v", name, err)

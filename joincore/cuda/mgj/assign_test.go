@@ -9,6 +9,7 @@ import (
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 // equalLinks returns GPUs that are all connected by one switch.
@@ -217,7 +218,7 @@ func TestPartOf(t *testing.T) {
 }
 
 func BenchmarkAssign(b *testing.B) {
-	m, err := mesh.Preset("hgx-h100")
+	m, err := machines.Mesh("hgx-h100")
 	if err == nil {
 		m, err = m.Restrict([]int{0, 1})
 	}

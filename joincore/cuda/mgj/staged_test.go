@@ -11,6 +11,7 @@ import (
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/columnartest"
+	"gpujoin/testsupport/machines"
 )
 
 // meshOf is a mesh of the given number of GPUs. Eight are a DGX-1, where rows take detours.
@@ -19,7 +20,7 @@ func meshOf(t *testing.T, gpus int) *mesh.Mesh {
 	if gpus < 8 {
 		return equalLinks(t, gpus)
 	}
-	m, err := mesh.Preset("dgx1")
+	m, err := machines.Mesh("dgx1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 // instant is a fabric whose copies take no time: what is left is the engine's own time.
@@ -70,7 +71,7 @@ func BenchmarkExchange(b *testing.B) {
 		{"hgx-h200", 8, 1024, 2 << 20}, {"dgx1", 8, 192, 2 << 20},
 	} {
 		b.Run(fmt.Sprintf("%s/%d/%dMB/%d", x.preset, x.gpus, x.mb, x.packet), func(b *testing.B) {
-			m, err := mesh.Preset(x.preset)
+			m, err := machines.Mesh(x.preset)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 	"gpujoin/testsupport/memfabric"
 	"gpujoin/testsupport/sim"
 )
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func preset(t *testing.T, name string) *mesh.Mesh {
 	t.Helper()
-	m, err := mesh.Preset(name)
+	m, err := machines.Mesh(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func (x *traffic) free(t *testing.T) {
 // in each receive buffer. The race detector sees accesses to memory that is not there yet,
 // or no longer.
 func TestExchange(t *testing.T) {
-	for _, name := range mesh.Presets() {
+	for _, name := range machines.Names() {
 		for _, policy := range sim.Policies {
 			for _, slots := range []int{1, 4} {
 				t.Run(fmt.Sprintf("%s/%T/%d", name, policy, slots), func(t *testing.T) {

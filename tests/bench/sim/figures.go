@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 const allGPUs = "01234567"
@@ -28,7 +29,7 @@ func all(l *lab, quick bool) []row {
 
 // topology checks that the preset is the paper's machine.
 func topology(*lab, bool) []row {
-	m, err := mesh.Preset("dgx1")
+	m, err := machines.Mesh("dgx1")
 	if err != nil {
 		return []row{failed("topology", "dgx1", err)}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 	"gpujoin/testsupport/sim"
 )
 
@@ -98,7 +99,7 @@ func (l *lab) gbps(of ...setup) ([]float64, error) {
 }
 
 func (s setup) mesh() (*mesh.Mesh, error) {
-	m, err := mesh.Preset("dgx1")
+	m, err := machines.Mesh("dgx1")
 	if err != nil {
 		return nil, err
 	}

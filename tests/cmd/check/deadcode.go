@@ -35,9 +35,6 @@ var unreached = map[string]string{
 	"joincore/device/rowid.go:NewRowIDs":                  "row ids with a device, which joins over several GPUs use",
 	"joincore/exchange/":                                  "policies and baselines of exchanges, which bench-multi and the simulator run",
 	"joincore/multi/provider.go:New":                      "the provider that exchanges rows, which tests run on simulated and on real devices",
-	"joincore/mesh/file.go:Decode":                        "reads meshes that tests and simulations describe",
-	"joincore/mesh/preset.go:Preset":                      "known machines, for tests, the simulator and bench-multi",
-	"joincore/mesh/preset.go:Presets":                     "known machines, for tests, the simulator and bench-multi",
 }
 
 var deadLine = regexp.MustCompile(`^(\S+?):\d+:\d+: unreachable func: (\S+)$`)

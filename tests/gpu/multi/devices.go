@@ -16,6 +16,7 @@ import (
 	"gpujoin/joincore/cuda/mgj"
 	"gpujoin/joincore/mesh"
 	"gpujoin/tests/columndata"
+	"gpujoin/testsupport/machines"
 )
 
 // devices are the devices of joins, with their inputs. The first one has all rows, of
@@ -106,7 +107,7 @@ func (b *bench) links() (*mesh.Mesh, error) {
 		}
 		return facts.Mesh()
 	}
-	m, err := mesh.Preset("hgx-h100")
+	m, err := machines.Mesh("hgx-h100")
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"gpujoin/joincore/cuda/fabric"
 	"gpujoin/joincore/exchange"
-	"gpujoin/joincore/mesh"
 	"gpujoin/tests/measure"
+	"gpujoin/testsupport/machines"
 	"gpujoin/testsupport/sim"
 )
 
@@ -35,7 +35,7 @@ const (
 // measureEmulated has the devices act as the GPUs of a DGX-1, whose links their copies must
 // not exceed: two devices as its two halves.
 func (b *bench) measureEmulated(ctx context.Context) (err error) {
-	m, err := mesh.Preset("dgx1")
+	m, err := machines.Mesh("dgx1")
 	if err != nil {
 		return err
 	}
