@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/device"
 )
 
 // SQL's truth values; AND is the least and OR the greatest of its arguments.
@@ -135,4 +136,31 @@ func (c *isNull) eval(st *stream, r *rows, out []uint8) error {
 		}
 	}
 	return nil
+}
+
+type filter struct {
+	st   *stream
+	cond condition
+	out  *rows
+}
+
+func (st *stream) NewFilter(e joincore.Expr, parameters []joincore.Parameter) device.Filter {
+	return &filter{st: st, cond: st.dev.condition(e, parameters), out: newRows(st.dev.chunk)}
+}
+
+// Apply returns the rows that pass. The error is ErrArithmetic where the
+// condition has one.
+func (f *filter) Apply(r device.Rows) (device.Rows, device.Count, error) {
+	in, st := r.(*rows), f.st
+	v := st.takeTruth(in.n)
+	defer st.drop(0, 1, 0)
+	if err := f.cond.eval(st, in, v); err != nil {
+		return nil, device.Known(int64(0)), err
+	}
+	m := selectTruths(st.sel, v, 1<<isTrue)
+	if m == in.n {
+		return in, device.Known(int64(m)), nil
+	}
+	f.out.take(in, st.sel[:m], m)
+	return f.out, device.Known(int64(m)), nil
 }

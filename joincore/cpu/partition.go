@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"slices"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -83,4 +84,152 @@ func (p *partitioner) allocate(out *space, n int, keepNulls bool) error {
 func (s *space) ownKeys(keys []uint64) {
 	s.release = append(s.release, func() { free(s.dev, keys) })
 	s.keys = &column{kind: joincore.Fixed, width: 8, v64: [][]uint64{keys}}
+}
+
+// move writes the rows to their partitions, chunk by chunk and column by column.
+func (p *partitioner) move(ctx context.Context) error {
+	columns := 1 + len(p.ids)
+	for _, c := range p.carry {
+		columns++
+		if c.flags != nil {
+			columns++
+		}
+	}
+	return p.division.move(ctx, columns, func(w *writer) func(*stream, *moved) {
+		var rest []func(*stream, *moved)
+		for i := range p.ids {
+			rest = append(rest, p.moveIDs(w, i))
+		}
+		with := p.withKeys()
+		put := p.moveKeys(w, with)
+		for i := range p.carry {
+			if i != with {
+				rest = append(rest, p.moveColumn(w, i))
+			}
+		}
+		return func(st *stream, m *moved) {
+			put(st, m)
+			for _, put := range rest {
+				put(st, m)
+			}
+		}
+	})
+}
+
+// withKeys returns the column that is written together with the keys; -1: none.
+func (p *partitioner) withKeys() int {
+	return slices.IndexFunc(p.carry, func(c *column) bool { return c.width == 8 && c.flags == nil })
+}
+
+// moveKeys returns what writes the keys and, unless it is -1, the column with.
+func (p *partitioner) moveKeys(w *writer, with int) func(*stream, *moved) {
+	keys := linesTo(w, p.keys)
+	if with < 0 {
+		return func(_ *stream, m *moved) { keys.put(w, m.keys) }
+	}
+	ref, to := p.refs[with], linesTo(w, p.carry[with].v64[0])
+	return func(st *stream, m *moved) {
+		c, s := m.locate(ref, st.dev.inputs)
+		v := st.second[:m.n] // the keys may be in v64 or first
+		putBoth(w, keys, to, m.keys, pick(v, current(v, c.v64, s), m.sel))
+	}
+}
+
+// moveIDs returns what writes the row ids of an input.
+func (p *partitioner) moveIDs(w *writer, i int) func(*stream, *moved) {
+	input, dst := p.rowIDs[i], linesTo(w, p.ids[i].v32[0])
+	return func(st *stream, m *moved) {
+		ids := st.v32[:m.n]
+		if s, ok := m.positionsOf(input, st.dev.inputs); ok {
+			s.copyTo(ids)
+		} else {
+			for i := range ids {
+				ids[i] = none
+			}
+		}
+		dst.put(w, pick(ids, ids, m.sel))
+	}
+}
+
+// moveColumn returns what writes a column.
+func (p *partitioner) moveColumn(w *writer, i int) func(*stream, *moved) {
+	dst, ref := p.carry[i], p.refs[i]
+	var put func(st *stream, m *moved, c *column, s *slot)
+	switch dst.width {
+	case 1:
+		put = moveValues(w, dst.v8, func(st *stream) []uint8 { return st.v8 }, func(c *column) [][]uint8 { return c.v8 })
+	case 2:
+		put = moveValues(w, dst.v16, func(st *stream) []uint16 { return st.v16 }, func(c *column) [][]uint16 { return c.v16 })
+	case 4:
+		put = moveValues(w, dst.v32, func(st *stream) []uint32 { return st.v32 }, func(c *column) [][]uint32 { return c.v32 })
+	case 8:
+		put = moveValues(w, dst.v64, func(st *stream) []uint64 { return st.v64 }, func(c *column) [][]uint64 { return c.v64 })
+	default:
+		put = func(_ *stream, m *moved, c *column, s *slot) { moveWide(dst.v64[0], c.width/8, w.to, m, c, s) }
+	}
+	if dst.flags == nil {
+		return func(st *stream, m *moved) {
+			c, s := m.locate(ref, st.dev.inputs)
+			put(st, m, c, s)
+		}
+	}
+	flags := linesTo(w, dst.flags[0])
+	return func(st *stream, m *moved) {
+		c, s := m.locate(ref, st.dev.inputs)
+		put(st, m, c, s)
+		valid := st.v8[:m.n]
+		clear(valid)
+		fetchNulls(valid, c, s)
+		for i := range valid {
+			valid[i] ^= 1
+		}
+		flags.put(w, pick(valid, valid, m.sel))
+	}
+}
+
+// moveValues returns what writes the values of one width. scratch is the stream's.
+func moveValues[T word](w *writer, dst [][]T, scratch func(*stream) []T, values func(*column) [][]T) func(*stream, *moved, *column, *slot) {
+	to := linesTo(w, dst[0])
+	return func(st *stream, m *moved, c *column, s *slot) {
+		v := scratch(st)[:m.n]
+		to.put(w, pick(v, current(v, values(c), s), m.sel))
+	}
+}
+
+// current returns the values of a chunk without a copy if they are adjacent.
+func current[T word](scratch []T, src [][]T, s *slot) []T {
+	if s.pos == nil {
+		from := int(s.first & s.space.mask())
+		return src[s.segment()][from : from+len(scratch)]
+	}
+	fetch(scratch, src, s, 0)
+	return scratch
+}
+
+// pick returns the selected values in scratch, which may be src, or src if all are.
+func pick[T word](scratch, src []T, sel []uint32) []T {
+	if sel == nil {
+		return src
+	}
+	scratch = scratch[:len(sel)]
+	for i, row := range sel {
+		scratch[i] = src[row]
+	}
+	return scratch
+}
+
+func moveWide(dst []uint64, words int, to []uint32, m *moved, c *column, s *slot) {
+	for i := range m.of {
+		row := i
+		if m.sel != nil {
+			row = int(m.sel[i])
+		}
+		segment, at, ok := s.at(row)
+		value := dst[int(to[i])*words : (int(to[i])+1)*words]
+		if !ok {
+			clear(value)
+			continue
+		}
+		copy(value, c.v64[segment][int(at)*words:(int(at)+1)*words])
+	}
 }

@@ -1,17 +1,17 @@
-// Package cli implements the daemon's log. Logging never blocks, even if
-// the reader of standard error stalls: lines are formatted, put into a bounded
-// queue and written by a goroutine. A line that finds the queue full is dropped
-// and counted, a line that cannot be written is lost, and a message that is
-// logged too often is suppressed and counted.
 package cli
 
 import (
+	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // logOptions configure a Log.
@@ -20,7 +20,11 @@ type logOptions struct {
 	JSON  bool       // JSON instead of key=value
 }
 
-// daemonLog is an asynchronous log. The caller must call Close.
+// daemonLog is the daemon's log. Logging never blocks, even if the reader of standard
+// error stalls: lines are formatted, put into a bounded queue and written by a goroutine.
+// A line that finds the queue full is dropped and counted, a line that cannot be written
+// is lost, and a message that is logged too often is suppressed and counted. The caller
+// must call Close.
 type daemonLog struct {
 	*slog.Logger
 	queue  *queue
@@ -62,4 +66,205 @@ func (o logOptions) handler(w io.Writer) slog.Handler {
 func (l *daemonLog) Close(patience time.Duration) bool {
 	l.limits.report()
 	return l.queue.close(patience)
+}
+
+// Each message may be logged burst times at once, and then once a second. The
+// number of suppressed records is logged reportAfter later. A crashing worker
+// logs its stack line by line, as records of one message.
+const (
+	burst       = 100
+	reportAfter = 10 * time.Second
+	// maxMessages is the number of distinct messages that are tracked. The
+	// daemon has few of its own, but a worker can log any text.
+	maxMessages = 256
+)
+
+// limited is a handler that limits the rate of each message. It does not limit
+// debug records, which the user has asked for.
+type limited struct {
+	slog.Handler
+	limits *limits
+}
+
+// Handle implements slog.Handler.
+func (h *limited) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelInfo && !h.limits.allow(r.Level, r.Message) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *limited) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &limited{h.Handler.WithAttrs(attrs), h.limits}
+}
+
+// WithGroup implements slog.Handler.
+func (h *limited) WithGroup(name string) slog.Handler {
+	return &limited{h.Handler.WithGroup(name), h.limits}
+}
+
+// message is what counts as the same: peers that misbehave alike are counted
+// together.
+type message struct {
+	level slog.Level
+	text  string
+}
+
+// limits are the messages of a log.
+type limits struct {
+	log *slog.Logger // that is not limited
+
+	mu       sync.Mutex
+	messages map[message]*messageLimit
+	pending  *time.Timer // nil: nothing was suppressed since the last report
+}
+
+type messageLimit struct {
+	*rate.Limiter
+	suppressed int64
+}
+
+func newLimits(h slog.Handler) *limits {
+	return &limits{log: slog.New(h), messages: map[message]*messageLimit{}}
+}
+
+func (l *limits) allow(level slog.Level, text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := message{level, text}
+	if l.messages[m] == nil {
+		if len(l.messages) >= maxMessages {
+			m.text = "other messages"
+		}
+		if l.messages[m] == nil {
+			l.messages[m] = &messageLimit{Limiter: rate.NewLimiter(1, burst)}
+		}
+	}
+	if l.messages[m].Allow() {
+		return true
+	}
+	l.messages[m].suppressed++
+	if l.pending == nil {
+		l.pending = time.AfterFunc(reportAfter, l.report)
+	}
+	return false
+}
+
+// report says which messages were suppressed since the last report.
+func (l *limits) report() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending != nil {
+		l.pending.Stop()
+		l.pending = nil
+	}
+	for m, limit := range l.messages {
+		if limit.suppressed > 0 {
+			l.log.Log(context.Background(), m.level, "a message came too often", "suppressed", m.text, "times", limit.suppressed)
+			limit.suppressed = 0
+		}
+	}
+}
+
+// maxQueued is the limit of the queue in bytes: a few thousand lines.
+const maxQueued = 1 << 20
+
+// queue is an io.Writer of whole lines that never blocks.
+type queue struct {
+	w       io.Writer
+	most    int
+	dropped func(lines int64) // says so, to w itself
+	written chan struct{}     // closed when all is, after close
+
+	mu     sync.Mutex
+	more   sync.Cond // lines wait, or the queue is closed
+	lines  [][]byte
+	bytes  int
+	lost   int64 // dropped lines that were not reported yet
+	closed bool
+}
+
+func newQueue(w io.Writer, most int) *queue {
+	q := &queue{w: w, most: most, written: make(chan struct{})}
+	q.more.L = &q.mu
+	return q
+}
+
+// Write implements io.Writer, for one line. It does not fail.
+func (q *queue) Write(line []byte) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.bytes+len(line) > q.most {
+		q.lost++
+		return len(line), nil
+	}
+	q.lines = append(q.lines, bytes.Clone(line))
+	q.bytes += len(line)
+	q.more.Signal()
+	return len(line), nil
+}
+
+// write writes lines until the queue is closed and empty. It continues after an
+// error of w, because the reader may come back.
+func (q *queue) write() {
+	defer close(q.written)
+	for {
+		line, lost, ok := q.next()
+		if ok {
+			_, _ = q.w.Write(line) // there is nowhere to report it
+		}
+		if lost > 0 {
+			q.dropped(lost)
+		}
+		if !ok {
+			return
+		}
+	}
+}
+
+// next waits for a line. lost is how many were dropped after it.
+func (q *queue) next() (line []byte, lost int64, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.lines) == 0 && !q.closed {
+		q.more.Wait()
+	}
+	if len(q.lines) == 0 {
+		return nil, q.spoken(), false
+	}
+	line = q.lines[0]
+	q.lines[0] = nil
+	q.lines = q.lines[1:]
+	q.bytes -= len(line)
+	if len(q.lines) == 0 { // queued lines precede dropped ones
+		q.lines = nil
+		lost = q.spoken()
+	}
+	return line, lost, true
+}
+
+// spoken returns how many lines were dropped since the last call. The caller
+// holds q's lock.
+func (q *queue) spoken() int64 {
+	lost := q.lost
+	q.lost = 0
+	return lost
+}
+
+// close rejects further lines and waits at most patience until the queued lines
+// are written.
+func (q *queue) close(patience time.Duration) bool {
+	q.mu.Lock()
+	q.closed = true
+	q.more.Signal()
+	q.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-q.written:
+		return true
+	case <-timer.C:
+		return false
+	}
 }

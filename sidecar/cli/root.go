@@ -1,11 +1,16 @@
+// Package cli implements the command line of gpujoind.
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 
+	"gpujoin/shm"
+	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
 
 	"github.com/spf13/cobra"
@@ -86,4 +91,30 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%w: %s does not accept the argument %q", errUsage, cmd.Name(), args[0])
 	}
 	return nil
+}
+
+func (c *command) version() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print versions",
+		Args:  noArgs,
+	}
+	asJSON := cmd.Flags().Bool("json", false, "print JSON")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if *asJSON {
+			return json.NewEncoder(c.out).Encode(map[string]any{
+				"version": sidecar.Version, "protocol": shm.ProtocolVersion, "layout": shm.LayoutVersion,
+				"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+			})
+		}
+		_, err := fmt.Fprintln(c.out, versionText())
+		return err
+	}
+	return cmd
+}
+
+// versionText returns all versions in one line.
+func versionText() string {
+	return fmt.Sprintf("gpujoind %s, protocol %d, layout %d, %s %s/%s", sidecar.Version,
+		shm.ProtocolVersion, shm.LayoutVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,11 +1,17 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,4 +58,126 @@ func FindMappings() (int64, error) {
 		return 0, fmt.Errorf("%s: %w", MappingsFile, err)
 	}
 	return n, nil
+}
+
+// cgroupLimit returns the smallest memory limit, in bytes, of this process's
+// control group and all its ancestors, and the path below root of the file that
+// sets it; 0 means no limit. Pages of memfds count towards the limit.
+// Unreadable files are skipped, since the kernel enforces the limits anyway.
+//
+// In version 2, memory.high counts as well as memory.max: the kernel throttles
+// a group above memory.high severely, because extents in use cannot be
+// reclaimed.
+func cgroupLimit(root fs.FS) (limit int64, source string) {
+	limit = math.MaxInt64
+	least := func(file string, n int64) {
+		if n > 0 && n < limit {
+			limit, source = n, file
+		}
+	}
+	groups := memoryGroups(root)
+	text, err := fs.ReadFile(root, "proc/self/mountinfo")
+	if err != nil {
+		return 0, ""
+	}
+	mounts, err := mountinfo.GetMountsFromReader(bytes.NewReader(text), mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	if err != nil {
+		return 0, ""
+	}
+	for _, m := range mounts {
+		switch {
+		case m.FSType == "cgroup2":
+			for dir := range dirsOf(m, groups.unified) {
+				for _, name := range []string{"memory.max", "memory.high"} {
+					least(path.Join(dir, name), number(root, path.Join(dir, name)))
+				}
+			}
+		case slices.Contains(strings.Split(m.VFSOptions, ","), "memory"):
+			for dir := range dirsOf(m, groups.memory) {
+				file := path.Join(dir, "memory.limit_in_bytes")
+				least(file, number(root, file))
+				file = path.Join(dir, "memory.stat") // knows of groups above the mount, too
+				least(file, field(root, file, "hierarchical_memory_limit"))
+			}
+		}
+	}
+	if source == "" {
+		return 0, ""
+	}
+	return limit, source
+}
+
+// groups are the control groups of a process: paths in their hierarchies, ""
+// where it is in none.
+type groups struct {
+	unified string // version 2
+	memory  string // version 1, of the controller for memory
+}
+
+func memoryGroups(root fs.FS) (g groups) {
+	text, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return g
+	}
+	for line := range strings.Lines(string(text)) { // hierarchy:controllers:path
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		switch {
+		case len(parts) != 3:
+		case parts[0] == "0" && parts[1] == "":
+			g.unified = parts[2]
+		case slices.Contains(strings.Split(parts[1], ","), "memory"):
+			g.memory = parts[2]
+		}
+	}
+	return g
+}
+
+// dirsOf yields the directories below root of a group and all above it that a
+// mount shows. A group that lies elsewhere than the mount's root, as in some
+// containers, is taken for that root.
+func dirsOf(m *mountinfo.Info, group string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		if group == "" {
+			return
+		}
+		below, ok := strings.CutPrefix(group, strings.TrimSuffix(m.Root, "/"))
+		if !ok || below != "" && below[0] != '/' || strings.HasPrefix(below, "/..") {
+			below = ""
+		}
+		top := strings.TrimPrefix(m.Mountpoint, "/")
+		for dir := path.Join(top, below); yield(dir) && dir != top; {
+			dir = path.Dir(dir)
+		}
+	}
+}
+
+// number reads a file that holds one number, 0 for anything else ("max").
+func number(root fs.FS, file string) int64 {
+	text, err := fs.ReadFile(root, file)
+	if err != nil {
+		return 0
+	}
+	return parse(strings.TrimSpace(string(text)))
+}
+
+// field reads a number from a file of lines "name number".
+func field(root fs.FS, file, name string) int64 {
+	text, err := fs.ReadFile(root, file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
+			return parse(f[1])
+		}
+	}
+	return 0
+}
+
+func parse(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }

@@ -1,0 +1,167 @@
+package shm
+
+import "bytes"
+
+// Hello is gj_hello, the first message of a backend.
+type Hello struct {
+	ProtocolVersion  uint32 `c:"protocol_version"`
+	LayoutVersion    uint32 `c:"layout_version"`
+	LeaderPID        int32  `c:"leader_pid"` // of the parallel group, or the process's own
+	Database         uint32 `c:"database"`
+	SystemIdentifier uint64 `c:"system_identifier"`
+}
+
+// Welcome is gj_welcome, the answer to Hello.
+type Welcome struct {
+	ProtocolVersion uint32   `c:"protocol_version"`
+	LayoutVersion   uint32   `c:"layout_version"`
+	ExtentSize      uint64   `c:"extent_size"` // bytes of every extent
+	PID             int32    `c:"pid"`
+	Reserved        uint32   `c:"reserved"`
+	Version         [32]byte `c:"version"` // NUL-terminated
+}
+
+// Text returns the bytes of b before its first NUL.
+func Text(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
+}
+
+// PutText copies s into b, truncated so that b ends with a NUL. It replaces characters
+// other than printable ASCII by question marks, because the reader's encoding is
+// unknown.
+func PutText(b []byte, s string) {
+	clear(b)
+	n := 0
+	for _, r := range s {
+		if n == len(b)-1 {
+			break
+		}
+		b[n] = '?'
+		if printable(r) {
+			b[n] = byte(r)
+		}
+		n++
+	}
+}
+
+func printable(r rune) bool { return r >= ' ' && r <= '~' }
+
+// IsText reports whether b has the form that PutText produces, whatever follows
+// the NUL.
+func IsText(b []byte) bool {
+	end := bytes.IndexByte(b, 0)
+	return end >= 0 && bytes.IndexFunc(b[:end], func(r rune) bool { return !printable(r) }) < 0
+}
+
+// Open is gj_open; the job as JSON follows it.
+type Open struct {
+	QueueTimeoutMS uint32 `c:"queue_timeout_ms"` // 0: refuse instead of queueing
+	Flags          uint32 `c:"flags"`            // OpenRewind
+	Participants   uint32 `c:"participants"`     // planned, leader included
+	JSONLength     uint32 `c:"json_length"`
+	Participant    int32  `c:"participant"` // ParallelWorkerNumber; leader is -1
+	Role           uint32 `c:"role"`        // OID of the session's user
+	RoleShare      uint32 `c:"role_share"`  // of the memory budget: 0 to WholeShare
+	Reserved       uint32 `c:"reserved"`
+}
+
+// Attach is gj_attach: a process becomes a participant of a job that another
+// one opened.
+type Attach struct {
+	Job         uint64          `c:"job"`
+	Token       [TokenSize]byte `c:"token"`
+	Participant int32           `c:"participant"` // ParallelWorkerNumber; leader is -1
+	Reserved    uint32          `c:"reserved"`
+}
+
+// Admitted is gj_admitted, the answer to Open and Attach.
+type Admitted struct {
+	Job           uint64          `c:"job"`
+	Token         [TokenSize]byte `c:"token"`
+	ReservedBytes uint64          `c:"reserved_bytes"`
+	QueueUS       uint64          `c:"queue_us"`
+}
+
+// Want is gj_want: the backend requests extents to fill.
+type Want struct {
+	Count    uint32 `c:"count"` // 1 .. FrameMaxFDs
+	Reserved uint32 `c:"reserved"`
+}
+
+// Grant is gj_grant, the answer to Want, with Count file descriptors.
+type Grant struct {
+	Count    uint32              `c:"count"`
+	Reserved uint32              `c:"reserved"`
+	Extents  [FrameMaxFDs]uint64 `c:"extents"`
+}
+
+// Filled is gj_filled: an extent holds a batch of an input and is unmapped.
+type Filled struct {
+	Extent uint64 `c:"extent"`
+	Input  uint32 `c:"input"`
+	Rows   uint32 `c:"rows"` // > 0; equals Batch.Rows
+}
+
+// ChainFilled is gj_chain_filled: an extent of the participant's chain holds
+// data and is unmapped.
+type ChainFilled struct {
+	Extent   uint64 `c:"extent"`
+	Chain    uint64 `c:"chain"` // equals ChainHeader.Chain
+	Bytes    uint32 `c:"bytes"` // equals ChainHeader.Bytes
+	Reserved uint32 `c:"reserved"`
+}
+
+// Fed is gj_fed: the participant has handed over all of its rows.
+type Fed struct {
+	Rows   uint64 `c:"rows"`
+	Bytes  uint64 `c:"bytes"`
+	FeedUS uint64 `c:"feed_us"` // wall time, waits included
+	WaitUS uint64 `c:"wait_us"` // part of FeedUS: waiting for extents
+}
+
+// Run is gj_run: every participant has fed its rows.
+type Run struct {
+	Generation uint32 `c:"generation"` // 1, 2, ...: increases with each rewind
+	Reserved   uint32 `c:"reserved"`
+}
+
+// Next is gj_next: send the participant Count more result batches.
+type Next struct {
+	Count    uint32 `c:"count"`
+	Reserved uint32 `c:"reserved"`
+}
+
+// Result is gj_result, one result batch, with one file descriptor.
+type Result struct {
+	Extent   uint64 `c:"extent"`
+	Rows     uint32 `c:"rows"`
+	Reserved uint32 `c:"reserved"`
+}
+
+// Release is gj_release: the extent is unmapped.
+type Release struct {
+	Extent uint64 `c:"extent"`
+}
+
+// ChainGet is gj_chain_get: send an extent of a chain.
+type ChainGet struct {
+	Chain uint64 `c:"chain"`
+}
+
+// ChainExtent is gj_chain_extent, the answer to ChainGet, with one file
+// descriptor.
+type ChainExtent struct {
+	Extent   uint64 `c:"extent"`
+	Chain    uint64 `c:"chain"`
+	Bytes    uint32 `c:"bytes"` // equals ChainHeader.Bytes
+	Reserved uint32 `c:"reserved"`
+}
+
+// Returned is gj_returned: the participant's costs of returning rows.
+type Returned struct {
+	Rows     uint64 `c:"rows"`
+	ReturnUS uint64 `c:"return_us"`
+}

@@ -1,2 +1,0 @@
-// Package cli implements the command line of gpujoind.
-package cli
