@@ -168,9 +168,6 @@ var shapes = map[Message]shape{
 	MsgFilter:      {"FILTER", Sizeof[Filter](), Sizeof[Filter](), 1},
 }
 
-// BodySize returns the minimum bytes of the body of a message of type m.
-func BodySize(m Message) int { return shapes[m].min }
-
 // Known reports whether the protocol has a message of type m.
 func (m Message) Known() bool {
 	_, ok := shapes[m]

@@ -204,12 +204,12 @@ func TestWrongToken(t *testing.T) {
 }
 
 // FuzzSession throws frames of all kinds at a session: the input is a list of
-// messages with their bodies.
+// messages, each with the number of bytes of its body and the body.
 func FuzzSession(f *testing.F) {
 	script := func(messages ...any) (b []byte) {
 		for i := 0; i < len(messages); i += 2 {
-			b = append(b, byte(messages[i].(shm.Message)))
-			b = append(b, messages[i+1].([]byte)...)
+			body := messages[i+1].([]byte)
+			b = append(append(b, byte(messages[i].(shm.Message)), byte(len(body))), body...)
 		}
 		return b
 	}
@@ -242,15 +242,14 @@ func FuzzSession(f *testing.F) {
 		if err := c.Raw().Sock().SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
-		for len(b) > 0 {
-			m := shm.Message(b[0])
-			n := min(shm.BodySize(m), len(b)-1)
-			frame := append(shm.BeginFrame(nil, m, 0), b[1:1+n]...)
+		for len(b) > 1 {
+			m, n := shm.Message(b[0]), min(int(b[1]), len(b)-2)
+			frame := append(shm.BeginFrame(nil, m, 0), b[2:2+n]...)
 			shm.FinishFrame(frame, 0)
 			if err := c.Raw().Write(frame, nil); err != nil {
 				break
 			}
-			b = b[1+n:]
+			b = b[2+n:]
 		}
 		c.Timeout = 5 * time.Millisecond
 		_ = drainUntilError(c) // whatever it is

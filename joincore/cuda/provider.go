@@ -10,9 +10,6 @@ import (
 	"sync"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/phj"
-	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/links"
@@ -293,8 +290,7 @@ func (p *Provider) Close() error {
 		errs = append(errs, s.close())
 	}
 	p.workspaces, p.idle = nil, nil
-	selector.Forget(p.context)
-	return errors.Join(append(errs, p.general.Close(), phj.Close(p.context), columnar.Close(p.context), p.arena.Close(), p.context.Close())...)
+	return errors.Join(append(errs, p.general.Close(), p.arena.Close(), p.context.Close())...)
 }
 
 var _ device.Provider = (*Provider)(nil)

@@ -23,8 +23,8 @@ type Rig struct {
 	window *driver.Host
 }
 
-// New makes a rig. It calls forget before it closes the device.
-func New(t *testing.T, arenaBytes int64, forget func(*driver.Context) error) *Rig {
+// New makes a rig, which ends with the test.
+func New(t *testing.T, arenaBytes int64) *Rig {
 	t.Helper()
 	r := &Rig{T: t, Rand: Source(t)}
 	var err error
@@ -38,7 +38,6 @@ func New(t *testing.T, arenaBytes int64, forget func(*driver.Context) error) *Ri
 	r.Must(err)
 	t.Cleanup(func() {
 		r.Must(r.Stream.Close())
-		r.Must(forget(r.Context))
 		r.Must(r.window.Free())
 		r.Must(r.Arena.Close())
 		r.Must(r.Context.Close())

@@ -21,9 +21,10 @@ type deviceState struct {
 	idle []*scratch
 }
 
-var deviceStates = PerContext[*deviceState]{Make: func(d *driver.Context) (*deviceState, error) {
-	return &deviceState{device: d}, nil
-}}
+var deviceStates = driver.PerContext[*deviceState]{
+	Make:    func(d *driver.Context) (*deviceState, error) { return &deviceState{device: d}, nil },
+	Release: (*deviceState).close,
+}
 
 // kernel returns a kernel of the module.
 func (d *deviceState) kernel(name string) (*driver.Kernel, error) {
@@ -39,19 +40,15 @@ func (d *deviceState) kernel(name string) (*driver.Kernel, error) {
 	return d.module.Kernel(name)
 }
 
-// Close frees the memory kept for later joins on a device. No join may be running.
-func Close(d *driver.Context) error {
-	state, ok := deviceStates.Forget(d)
-	if !ok {
-		return nil
-	}
-	for _, s := range state.idle {
+// close frees the memory kept for later joins. No join may be running.
+func (d *deviceState) close() error {
+	for _, s := range d.idle {
 		s.close()
 	}
-	if state.module == nil {
+	if d.module == nil {
 		return nil
 	}
-	return state.module.Unload()
+	return d.module.Unload()
 }
 
 // scratch is the memory outside the arena that a join needs, used by one at a time.

@@ -276,9 +276,6 @@ func PutOn[D, E any](b *Job, s *driver.Stream, at uint64, d *D, list []E) {
 	})
 }
 
-// Bytes returns the bytes of descriptors, to copy several lists at once.
-func Bytes[D any](list []D) []byte { return bytesOf(list) }
-
 func bytesOf[D any](list []D) []byte {
 	var d D
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*int(unsafe.Sizeof(d)))

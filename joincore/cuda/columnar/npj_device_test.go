@@ -14,7 +14,7 @@ import (
 )
 
 func TestNPJ(t *testing.T) {
-	columnartest.New(t, 1<<28, columnar.Close).Matrix(columnar.NPJ, 256, 1024)
+	columnartest.New(t, 1<<28).Matrix(columnar.NPJ, 256, 1024)
 }
 
 // lookFirst determines the key range, then joins with it.
@@ -29,14 +29,14 @@ func lookFirst(ctx context.Context, d *driver.Context, s *driver.Stream, a *driv
 }
 
 func TestJoinsOfAKnownRange(t *testing.T) {
-	columnartest.New(t, 1<<28, columnar.Close).Matrix(lookFirst, 256, 1024)
+	columnartest.New(t, 1<<28).Matrix(lookFirst, 256, 1024)
 }
 
 // The report says which table was used: an array if keys are dense, whether or not the
 // range was known before. Dense keys may include the largest value, next to which
 // absent ones are looked up; from -15000 on they include both ends of the range.
 func TestArraysAreReported(t *testing.T) {
-	r := columnartest.New(t, 1<<28, columnar.Close)
+	r := columnartest.New(t, 1<<28)
 	const largest = math.MaxUint64
 	for name, c := range map[string]struct {
 		keys func(*columnartest.Rig, int) uint64
@@ -65,7 +65,7 @@ func TestArraysAreReported(t *testing.T) {
 
 // If dense keys are in order, every row's key is near its predecessor's.
 func TestReadKeyRange(t *testing.T) {
-	r := columnartest.New(t, 1<<28, columnar.Close)
+	r := columnartest.New(t, 1<<28)
 	for _, keyBytes := range []int{4, 8} {
 		r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 			mark := a.Mark()
@@ -85,7 +85,7 @@ func TestReadKeyRange(t *testing.T) {
 // With little memory the table is fuller and row numbers are stored in the result's
 // columns, so that the join stays within its bound.
 func TestNPJShortOfMemory(t *testing.T) {
-	r := columnartest.New(t, 1<<28, columnar.Close)
+	r := columnartest.New(t, 1<<28)
 	for _, c := range []columnartest.Case{
 		{Build: 40000, Probe: 40000, Keys: columnartest.Spread(2000), KeyBytes: 4, Widths: [2][]int{{16, 8}, {4}}},
 		{Build: 400000, Probe: 400000, Keys: columnartest.Spread(400000), KeyBytes: 4, Widths: [2][]int{{1}, {2}}},
@@ -99,7 +99,7 @@ func TestNPJShortOfMemory(t *testing.T) {
 // If the module lacks a kernel, the join ends with an error that names it, whatever is
 // done with the kernel before.
 func TestMissingKernel(t *testing.T) {
-	r := columnartest.New(t, 1<<20, columnar.Close)
+	r := columnartest.New(t, 1<<20)
 	key := columnar.Column{Addr: r.Arena.Base(), Bytes: 4}
 	j := columnar.Join{Build: columnar.Side{Key: key}, Probe: columnar.Side{Key: key}}
 	_, _, err := columnar.Run(context.Background(), r.Context, r.Stream, r.Arena, &j, "none", func(ctx context.Context, b *columnar.Job) (*columnar.Output, error) {

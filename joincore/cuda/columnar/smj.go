@@ -18,15 +18,6 @@ func SMJOM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.A
 	})
 }
 
-// SMJColumns is OM with one column at a time, however much memory is free.
-func SMJColumns(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *Join) (*Output, *Report, error) {
-	return startSMJ(ctx, d, s, a, j, "smj-om", func(r *smjRun) {
-		if !r.Join.RowIDs {
-			r.strategy = columnAtATime
-		}
-	})
-}
-
 // SMJUM sorts row ids with the key and gathers payload by them.
 func SMJUM(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *Join) (*Output, *Report, error) {
 	return startSMJ(ctx, d, s, a, j, "smj-um", func(r *smjRun) {

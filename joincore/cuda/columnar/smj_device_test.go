@@ -13,13 +13,13 @@ import (
 
 func TestSMJ(t *testing.T) {
 	for name, f := range map[string]columnar.Func{"om": columnar.SMJOM, "um": columnar.SMJUM} {
-		t.Run(name, func(t *testing.T) { columnartest.New(t, 1<<28, columnar.Close).Matrix(f, 2048, 4096) })
+		t.Run(name, func(t *testing.T) { columnartest.New(t, 1<<28).Matrix(f, 2048, 4096) })
 	}
 }
 
 // The sides are long enough for the kernels for many rows.
 func TestLongSMJ(t *testing.T) {
-	r := columnartest.New(t, 1<<30, columnar.Close)
+	r := columnartest.New(t, 1<<30)
 	for _, c := range []columnartest.Case{
 		{KeyBytes: 4, Widths: [2][]int{{4, 1}, {2}}},
 		{KeyBytes: 4, Widths: [2][]int{{16}, {8, 4}}},
@@ -37,7 +37,7 @@ func TestLongSMJ(t *testing.T) {
 
 // One column at a time, on request and because memory is short.
 func TestColumns(t *testing.T) {
-	r := columnartest.New(t, 1<<28, columnar.Close)
+	r := columnartest.New(t, 1<<28)
 	for _, keyBytes := range []int{4, 8} {
 		for _, widths := range [][2][]int{{}, {{4}, nil}, {{1, 2}, {2, 1}}, {{4, 8}, {16}}, {{16, 1, 4}, {8, 8, 4, 2}}} {
 			r.Inner(columnar.SMJColumns, columnartest.Case{Build: 9000, Probe: 14000, Keys: columnartest.Spread(9000), KeyBytes: keyBytes, Widths: widths, Expect: -1})
@@ -68,7 +68,7 @@ func TestColumns(t *testing.T) {
 // Row numbers are stored in the result's columns, of 4, 8 and 16 bytes, if the
 // result is so large that separate ones would exceed the bound.
 func TestNumbersInPlace(t *testing.T) {
-	r := columnartest.New(t, 1<<28, columnar.Close)
+	r := columnartest.New(t, 1<<28)
 	for _, widths := range [][2][]int{{{4, 2}, {8, 8}}, {{16, 16}, {1, 4, 8}}} {
 		c := columnartest.Case{Build: 40000, Probe: 40000, Keys: columnartest.Spread(2000), KeyBytes: 4, Widths: widths, Expect: -1}
 		r.Inner(columnar.SMJUM, c)
@@ -88,7 +88,7 @@ func TestManyRowsSMJ(t *testing.T) {
 	if err != nil || len(devices) == 0 || devices[0].Memory < 64<<30 {
 		t.Skipf("it needs 64 GiB of device memory: %v, %v", devices, err)
 	}
-	r := columnartest.New(t, 50<<30, columnar.Close)
+	r := columnartest.New(t, 50<<30)
 	key := func(row int64) uint32 {
 		x := uint32(row) * 0x9e3779b1
 		x ^= x >> 15

@@ -22,7 +22,7 @@ func smjSet(t *testing.T) []columnartest.Named {
 	}
 	ids, noKey, more := some(4, []int{4}, []int{8}), some(8, []int{4}, []int{4}), of(1500, 1500, columnartest.Spread(300))
 	ids.RowIDs, noKey.NoKey, more.Expect = true, true, 100
-	rig := columnartest.New(t, 1<<28, columnar.Close)
+	rig := columnartest.New(t, 1<<28)
 	join := func(name string, f columnar.Func, c columnartest.Case) columnartest.Named {
 		return rig.Named("smj, "+name, f, c)
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"gorgonia.org/cu"
@@ -21,6 +23,9 @@ type Context struct {
 	waiter *waiter
 	lost   atomic.Pointer[Error]
 	seed   atomic.Uint64 // of the hash of keys
+
+	mu    sync.Mutex
+	owned []func() error // that Close calls, the last first
 }
 
 // Open retains a device's primary context. Close releases it.
@@ -68,10 +73,55 @@ func (c *Context) Lost() error {
 	return nil
 }
 
-// Close releases the context. Everything created from it must be closed before.
+// Close releases the context and what PerContext has made for it. Everything else created
+// from it must be closed before.
 func (c *Context) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for _, release := range slices.Backward(c.owned) {
+		errs = append(errs, release())
+	}
 	c.waiter.stop()
-	return wrap("cuDevicePrimaryCtxRelease", c.device.ReleasePrimaryCtx())
+	return errors.Join(append(errs, wrap("cuDevicePrimaryCtxRelease", c.device.ReleasePrimaryCtx()))...)
+}
+
+// PerContext has one T for each context, made on first use, such as the module of an
+// algorithm. It is safe for concurrent use.
+type PerContext[T any] struct {
+	// Make makes a context's value. An error is returned and not remembered.
+	Make func(*Context) (T, error)
+	// Release frees a value when its context is closed.
+	Release func(T) error
+
+	mu   sync.Mutex
+	made map[*Context]T
+}
+
+// Get returns the value of a context, which must be open.
+func (p *PerContext[T]) Get(c *Context) (T, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v, ok := p.made[c]; ok {
+		return v, nil
+	}
+	v, err := p.Make(c)
+	if err != nil {
+		return v, err
+	}
+	if p.made == nil {
+		p.made = map[*Context]T{}
+	}
+	p.made[c] = v
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owned = append(c.owned, func() error {
+		p.mu.Lock()
+		delete(p.made, c)
+		p.mu.Unlock()
+		return p.Release(v)
+	})
+	return v, nil
 }
 
 // with calls f with the context current. call names the driver function for errors.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/fabric"
 	"gpujoin/joincore/mesh"
@@ -77,7 +76,7 @@ func newBedOf(t *testing.T, bytes []int64, m *mesh.Mesh, ordinals ...int) *bed {
 			must(b.fabric.Close())
 		}
 		for _, m := range b.members {
-			must(errors.Join(phj.Close(m.Device), columnar.Close(m.Device), m.Arena.Close(), m.Stream.Close()))
+			must(errors.Join(m.Arena.Close(), m.Stream.Close()))
 		}
 		for _, m := range b.members {
 			must(m.Device.Close())
@@ -238,7 +237,7 @@ func each(t *testing.T, test func(*columnartest.Rig, *bed)) {
 			t.Run(fmt.Sprintf("%v %s", ordinals, how), func(t *testing.T) {
 				b := newBed(t, nil, ordinals...)
 				b.way = way
-				test(columnartest.New(t, 1<<28, columnar.Close), b)
+				test(columnartest.New(t, 1<<28), b)
 			})
 		}
 	}
@@ -251,7 +250,7 @@ func onGroups(t *testing.T, test func(*columnartest.Rig, *bed)) {
 	each(t, test)
 	for _, ordinals := range layouts(t) {
 		t.Run(fmt.Sprintf("%v staged", ordinals), func(t *testing.T) {
-			test(columnartest.New(t, 1<<28, columnar.Close), newBed(t, meshOf(t, len(ordinals)), ordinals...))
+			test(columnartest.New(t, 1<<28), newBed(t, meshOf(t, len(ordinals)), ordinals...))
 		})
 	}
 }

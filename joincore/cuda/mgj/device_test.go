@@ -90,7 +90,7 @@ func TestPayloadsAnywhere(t *testing.T) {
 func TestMostGPUs(t *testing.T) {
 	for how, way := range ways {
 		t.Run(how, func(t *testing.T) {
-			r, b := columnartest.New(t, 1<<28, columnar.Close), newBed(t, nil, slices.Repeat([]int{0}, phj.MaxDevices)...)
+			r, b := columnartest.New(t, 1<<28), newBed(t, nil, slices.Repeat([]int{0}, phj.MaxDevices)...)
 			b.way = way
 			for _, o := range []Options{{}, {Ranges: evenRanges(1, 3)}, {Ranges: evenRanges(2, 5)}, {Strategy: Replicate}} {
 				for _, widths := range [][2][]int{two, {{1, 2}, {4}}, {many(9, 4), {8, 4}}} {

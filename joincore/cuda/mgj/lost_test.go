@@ -32,7 +32,7 @@ func TestPeerAccessIsLost(t *testing.T) {
 		losePeerAccess(t, int(gpu[0]-'0'), ways[gpu[2:]])
 		return
 	}
-	r := columnartest.New(t, 1<<28, columnar.Close)
+	r := columnartest.New(t, 1<<28)
 	b := newBed(t, nil, 0, 1)
 	works := func() {
 		t.Helper()

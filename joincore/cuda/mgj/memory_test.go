@@ -20,7 +20,7 @@ import (
 func TestCopiesNeedMemory(t *testing.T) {
 	for _, ordinals := range layouts(t) {
 		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
-			r := columnartest.New(t, 1<<28, columnar.Close)
+			r := columnartest.New(t, 1<<28)
 			b := newBed(t, nil, ordinals...)
 			b.way = WayCopy
 			const most = memberBytes / 28 // result rows that fill a GPU, if no memory is used twice
@@ -49,7 +49,7 @@ func TestGPUsWithDifferentMemory(t *testing.T) {
 		}
 		for _, smaller := range []int{0, n - 1} {
 			t.Run(fmt.Sprintf("%v, %d has less", ordinals, smaller), func(t *testing.T) {
-				r := columnartest.New(t, 1<<28, columnar.Close)
+				r := columnartest.New(t, 1<<28)
 				bytes := slices.Repeat([]int64{memberBytes}, n)
 				bytes[smaller] = less
 				b := newBedOf(t, bytes, nil, ordinals...)

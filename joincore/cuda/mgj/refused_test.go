@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/columnartest"
@@ -41,7 +40,7 @@ func TestAPeerIsRefused(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
-			r := columnartest.New(t, 1<<28, columnar.Close)
+			r := columnartest.New(t, 1<<28)
 			b := newBed(t, meshOf(t, len(ordinals)), ordinals...)
 			f := &refusing{copier: b.group.through}
 			b.group.through = f

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/columnartest"
 	"gpujoin/testsupport/machines"
@@ -32,7 +31,7 @@ func meshOf(t *testing.T, gpus int) *mesh.Mesh {
 func TestStaged(t *testing.T) {
 	for _, ordinals := range layouts(t) {
 		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
-			r := columnartest.New(t, 1<<28, columnar.Close)
+			r := columnartest.New(t, 1<<28)
 			b := newBed(t, meshOf(t, len(ordinals)), ordinals...)
 			for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: evenRanges(2, 2)}} {
 				for _, place := range []placement{evenly, first, last, uneven} {

@@ -55,7 +55,7 @@ func (r *rig) destinations(side Side, spec *PartitionSpec, peer bool) []Destinat
 	sizes, err := h.Wait(r.ctx)
 	r.must(err)
 	p.Release()
-	lanes, from := Lanes(spec.Key), r.arena
+	lanes, from := lanesOf(keyWords(spec.Key)+1), r.arena
 	if peer {
 		from = r.peer(3 << 30)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/device"
 )
 
 // Destination is space for the rows of one partition in one lane: any memory that the
@@ -18,12 +17,9 @@ type Destination struct {
 	Rows int64      // capacity
 }
 
-// Lanes returns the bytes per row of key and row id in each lane, a separate array over
-// the rows of a partition. A row is words of 4 bytes, the key's first, then the id;
-// lanes hold them in this order.
-func Lanes(key *device.Key) []int { return lanesOf(keyWords(key) + 1) }
-
-// lanesOf returns the lanes of rows of the given words (kernels/layout/row.cuh).
+// lanesOf returns the bytes per row of key and row id in each lane, a separate array over the
+// rows of a partition. A row is words of 4 bytes, the key's first, then the id; lanes hold them
+// in this order (kernels/layout/row.cuh).
 func lanesOf(words int) []int {
 	var lanes []int
 	if words&1 != 0 {

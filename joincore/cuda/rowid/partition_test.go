@@ -62,7 +62,7 @@ func (b *bed) sizes(bits int) []int64 {
 
 // apart takes exactly as much memory as each partition and lane needs, in any order.
 func (b *bed) apart(rows []int64) []Destination {
-	lanes := Lanes(b.key)
+	lanes := lanesOf(keyWords(b.key) + 1)
 	to := make([]Destination, len(rows)*len(lanes))
 	for _, i := range b.rand.Perm(len(to)) {
 		n := rows[i/len(lanes)]
@@ -85,7 +85,7 @@ func (b *bed) lane(d Destination, bytes int, read func(driver.Ptr, int64) []uint
 // key occurs once, with its id, and equal keys are in one partition.
 func (b *bed) check(to []Destination, first uint32, read func(driver.Ptr, int64) []uint32) {
 	b.Helper()
-	lanes, where := Lanes(b.key), map[string]int{}
+	lanes, where := lanesOf(keyWords(b.key)+1), map[string]int{}
 	var ids []uint32
 	for p := range len(to) / len(lanes) {
 		rows := make([][]uint32, to[p*len(lanes)].Rows)
@@ -148,7 +148,7 @@ func (r *rig) checkDestinations(rows int64, width, bits int) {
 		r.must(p.Fits(r.ctx))
 		b.check(to, ids.First(5), r.here)
 		for i, d := range to {
-			end := d.At + driver.Ptr(d.Rows*int64(Lanes(b.key)[i%len(Lanes(b.key))]))
+			end := d.At + driver.Ptr(d.Rows*int64(lanesOf(keyWords(b.key) + 1)[i%len(lanesOf(keyWords(b.key)+1))]))
 			if behind := get[uint32](r, (end+3)&^3, 8); slices.ContainsFunc(behind, func(w uint32) bool { return w != 0xa5a5a5a5 }) {
 				r.Fatalf("%d rows, %d bits: written behind a destination: %x", rows, bits, behind)
 			}
@@ -166,7 +166,7 @@ func TestPartitionsThatLackRoom(t *testing.T) {
 				b := r.bed(20_000, width, false)
 				rows := b.sizes(bits)
 				to := b.apart(rows)
-				lanes, lacks := len(Lanes(b.key)), 2
+				lanes, lacks := len(lanesOf(keyWords(b.key)+1)), 2
 				to[lacks*lanes+lanes-1].Rows -= 7
 				to[len(to)-1].Rows--
 				p, err := r.Partition(r.ctx, b.side, &PartitionSpec{Key: b.key, To: to, Options: Options{Bits: bits}})
@@ -300,7 +300,7 @@ func TestPartitionsGoToAPeer(t *testing.T) {
 	for _, width := range []int{4, 8} {
 		b := r.bed(100_000, width, false)
 		rows := b.sizes(5)
-		to, lanes := b.apart(rows), Lanes(b.key)
+		to, lanes := b.apart(rows), lanesOf(keyWords(b.key)+1)
 		for i := range to {
 			if i/len(lanes)%2 == 1 {
 				at, err := far.Take(to[i].Rows * int64(lanes[i%len(lanes)]))

@@ -42,7 +42,6 @@ func open(ordinal int, memory int64) (*bench, error) {
 }
 
 func (b *bench) close() {
-	closeAlgorithms(b.device)
 	if err := b.data.Close(); err != nil {
 		fmt.Println(err)
 	}

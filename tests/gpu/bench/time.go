@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/columnar/selector"
@@ -39,16 +40,7 @@ func algorithms() []algorithm {
 		{"phj-whole", with(phj.Options{Bloom: "off"}), false},
 		{"smj-om", columnar.SMJOM, false},
 		{"smj-um", columnar.SMJUM, false},
-		{"smj-columns", columnar.SMJColumns, false},
 		{"npj", columnar.NPJ, false},
-	}
-}
-
-func closeAlgorithms(d *driver.Context) {
-	for _, err := range []error{phj.Close(d), columnar.Close(d)} {
-		if err != nil {
-			fmt.Println(err)
-		}
 	}
 }
 
@@ -145,9 +137,22 @@ func (b *bench) predicted(j *columnar.Join, a algorithm, report *columnar.Report
 		return ms
 	}
 	if known, ok := named[a.name]; ok {
-		return selector.Predict(b.device, j, known, min(1, float64(j.OutputRows)/float64(j.Probe.Rows))).MS
+		return selector.Rates(b.device).Named(describe(j), known).MS
 	}
 	return 0
+}
+
+// describe describes a join to the model, as the selector does without a sample.
+func describe(j *columnar.Join) *costmodel.Resident {
+	r := costmodel.Resident{
+		KeyBytes: j.Build.Key.Bytes, Rows: [2]int64{j.Build.Rows, j.Probe.Rows}, ResultRows: j.OutputRows,
+		MatchRatio: min(1, float64(j.OutputRows)/float64(j.Probe.Rows)),
+	}
+	for i, s := range []columnar.Side{j.Build, j.Probe} {
+		r.Payload[i] = columnar.Widths(s.Payload)
+	}
+	r = selector.Describe(r, j.OutputRows, 0)
+	return &r
 }
 
 // peakBound is the most device memory, in bytes, that a join may use.

@@ -9,7 +9,6 @@ import (
 	"math"
 
 	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/links"
@@ -230,7 +229,6 @@ func (d *devices) close() error {
 		errs = append(errs, data.Close())
 	}
 	for _, m := range d.members {
-		errs = append(errs, phj.Close(m.Device), columnar.Close(m.Device))
 		if m.Arena != nil {
 			errs = append(errs, m.Arena.Close())
 		}

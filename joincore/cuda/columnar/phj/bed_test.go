@@ -5,7 +5,6 @@ package phj
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
@@ -47,7 +46,6 @@ func newBed(t *testing.T) *bed {
 	b.host, err = d.Pinned(64 << 20)
 	must(err)
 	t.Cleanup(func() {
-		must(errors.Join(Close(d), columnar.Close(d)))
 		must(b.host.Free())
 		must(b.arena.Close())
 		must(b.stream.Close())

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 )
@@ -19,7 +18,7 @@ type state struct {
 	forms  *driver.Library // the kernels that have forms of payload
 }
 
-var states = columnar.PerContext[*state]{Make: load}
+var states = driver.PerContext[*state]{Make: load, Release: (*state).close}
 
 func load(d *driver.Context) (*state, error) {
 	m, err := d.Load(kernels.Steps)
@@ -36,15 +35,7 @@ func load(d *driver.Context) (*state, error) {
 	return &state{device: d, steps: m, forms: d.NewLibrary(kernels.Fused)}, nil
 }
 
-// Close unloads the kernels of joins on a device, of which none is running. What
-// package columnar has kept is freed apart.
-func Close(d *driver.Context) error {
-	s, ok := states.Forget(d)
-	if !ok {
-		return nil
-	}
-	return errors.Join(s.steps.Unload(), s.forms.Unload())
-}
+func (s *state) close() error { return errors.Join(s.steps.Unload(), s.forms.Unload()) }
 
 // joinKernels are the kernels of one join.
 type joinKernels struct {

@@ -58,14 +58,6 @@ var (
 	oneColumn = shape{words: 1, unit: 1}
 )
 
-// SendsColumns reports whether devices that join together send the payload of both sides as
-// columns, which a first pass stores in the memory of other devices as fast as it reads them. It
-// stores fields and packed values more slowly.
-func SendsColumns(keyBytes int, widths [2][]int) bool {
-	s, _ := shapes(keyBytes/4, widths, [2]mode{carry, carry})
-	return s[0].form == columns && s[1].form == columns
-}
-
 // maxFieldWords is the largest payload, in words, that is carried as fields.
 const maxFieldWords = 8
 

@@ -13,7 +13,7 @@ import (
 
 // Descriptors of any number and size arrive, also after others have been read.
 func TestDescriptorsOfAnySize(t *testing.T) {
-	r := suite.New(t, 32<<20, columnar.Close)
+	r := suite.New(t, 32<<20)
 	key := columnar.Column{Bytes: 4}
 	empty := columnar.Join{Build: columnar.Side{Key: key}, Probe: columnar.Side{Key: key}}
 	for _, sizes := range [][]int{{8, 200 << 10, 100 << 10, 8}, {1 << 20, 8, 300 << 10}, {600 << 10, 600 << 10}} {

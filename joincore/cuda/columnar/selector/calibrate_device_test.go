@@ -11,13 +11,9 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/cuda/columnar"
-	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/testsupport/columnartest"
 )
-
-func forgetJoins(d *driver.Context) error { return errors.Join(phj.Close(d), columnar.Close(d)) }
 
 // Measuring a device is fast, works with any amount of memory, and gives plausible
 // rates, which the test logs.
@@ -26,7 +22,7 @@ func TestMeasure(t *testing.T) {
 		if devices, err := driver.Devices(); err != nil || len(devices) == 0 || devices[0].Memory < 2*bytes {
 			t.Skipf("too little device memory: %v, %v", devices, err)
 		}
-		r := columnartest.New(t, bytes, forgetJoins)
+		r := columnartest.New(t, bytes)
 		var rates costmodel.DeviceRates
 		for _, limit := range []time.Duration{10 * time.Second, 1500 * time.Millisecond} { // the first run loads kernels
 			mark, start := r.Arena.Mark(), time.Now()
@@ -49,7 +45,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestMeasureNeedsMemory(t *testing.T) {
-	r := columnartest.New(t, 1<<24, forgetJoins)
+	r := columnartest.New(t, 1<<24)
 	if _, err := Measure(context.Background(), r.Context, r.Stream, r.Arena); !errors.Is(err, joincore.ErrBudget) {
 		t.Error(err)
 	}

@@ -15,17 +15,12 @@ import (
 	"gpujoin/testsupport/columnartest"
 )
 
-func forget(d *driver.Context) error {
-	Forget(d)
-	return errors.Join(phj.Close(d), columnar.Close(d))
-}
-
-func TestJoins(t *testing.T) { columnartest.New(t, 1<<28, forget).Matrix(Run, 256, 1024) }
+func TestJoins(t *testing.T) { columnartest.New(t, 1<<28).Matrix(Run, 256, 1024) }
 
 // Whichever algorithm the rates make the cheapest, it is chosen and returns the same
 // rows.
 func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
-	r := columnartest.New(t, 1<<28, forget)
+	r := columnartest.New(t, 1<<28)
 	c := columnartest.Case{Build: 30_000, Probe: 70_000, Keys: columnartest.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 8}, {4, 4}}, Expect: -1}
 	for want, change := range map[string]func(*costmodel.DeviceRates){
 		"npj": func(r *costmodel.DeviceRates) { r.PassGB, r.RankNS, r.MergeNS = 1, 1, 1 },
@@ -53,7 +48,7 @@ func TestRatesChangeTheAlgorithmOnly(t *testing.T) {
 // The key range is determined if tables are expensive and partitions more so.
 // The report includes its time, and the result is unchanged.
 func TestDenseKeysAreLookedFor(t *testing.T) {
-	r := columnartest.New(t, 1<<28, forget)
+	r := columnartest.New(t, 1<<28)
 	rates := costmodel.DefaultDeviceRates
 	rates.PassGB, rates.RankNS, rates.MergeNS, rates.EnterCachedNS, rates.FindCachedNS = 1, 1, 1, 100, 100
 	Use(r.Context, rates)
@@ -74,7 +69,7 @@ func TestDenseKeysAreLookedFor(t *testing.T) {
 // A join that changes its algorithm after the sample leaves arena and stream clean for
 // the next one.
 func TestGoingElsewhere(t *testing.T) {
-	r := columnartest.New(t, 1<<28, forget)
+	r := columnartest.New(t, 1<<28)
 	c := columnartest.Case{Build: 30_000, Probe: 70_000, Keys: columnartest.Spread(50_000), KeyBytes: 4, Widths: [2][]int{{4, 4}, {4, 4}}, Expect: -1}
 	r.Inner(func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join) (*columnar.Output, *columnar.Report, error) {
 		mark := a.Mark()

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"gpujoin/joincore"
@@ -16,22 +16,27 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// rates of measured devices; others have the defaults.
-var rates sync.Map // *driver.Context to *costmodel.DeviceRates
+// rates of devices: the defaults, until Use.
+var rates = driver.PerContext[*atomic.Pointer[costmodel.DeviceRates]]{
+	Make: func(*driver.Context) (*atomic.Pointer[costmodel.DeviceRates], error) {
+		var r atomic.Pointer[costmodel.DeviceRates]
+		r.Store(&costmodel.DefaultDeviceRates)
+		return &r, nil
+	},
+	Release: func(*atomic.Pointer[costmodel.DeviceRates]) error { return nil },
+}
+
+// ratesOf returns where the rates of a device are.
+func ratesOf(d *driver.Context) *atomic.Pointer[costmodel.DeviceRates] {
+	r, _ := rates.Get(d) // Make does not fail
+	return r
+}
 
 // Use makes r the rates by which joins on a device are chosen.
-func Use(d *driver.Context, r costmodel.DeviceRates) { rates.Store(d, &r) }
-
-// Forget drops the rates of a context that is being closed.
-func Forget(d *driver.Context) { rates.Delete(d) }
+func Use(d *driver.Context, r costmodel.DeviceRates) { ratesOf(d).Store(&r) }
 
 // Rates returns the rates by which joins on a device are chosen.
-func Rates(d *driver.Context) *costmodel.DeviceRates {
-	if r, ok := rates.Load(d); ok {
-		return r.(*costmodel.DeviceRates)
-	}
-	return &costmodel.DefaultDeviceRates
-}
+func Rates(d *driver.Context) *costmodel.DeviceRates { return ratesOf(d).Load() }
 
 // Run chooses an algorithm and joins. If the range of the build keys may change the
 // choice, Run determines it first. If a sample may change it, the join starts as a
@@ -126,14 +131,6 @@ func describe(j *columnar.Join, free int64) costmodel.Resident {
 		}
 	}
 	return Describe(d, j.OutputRows, free)
-}
-
-// Predict models an algorithm for a join in which the fraction `match` of the probe
-// rows has a partner.
-func Predict(d *driver.Context, j *columnar.Join, a joincore.Algorithm, match float64) costmodel.Method {
-	described := describe(j, 0)
-	described.MatchRatio = match
-	return Rates(d).Named(&described, a)
 }
 
 // Phases returns the phases of a report by the model's names, with the predictions, in
