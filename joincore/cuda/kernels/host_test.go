@@ -77,3 +77,5 @@ func buildForHost(t *testing.T, name string) string {
 	}
 	return program
 }
+
+func TestSortKernelsOnTheHost(t *testing.T) { onHost(t, "sorts") }

@@ -1,6 +1,7 @@
 package rowid
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"gpujoin/joincore"
@@ -113,6 +114,60 @@ func TestFlags(t *testing.T) {
 	} {
 		if got := flagsOf(&device.Match{Emit: c.emit, Mark: c.mark}); got != c.want {
 			t.Errorf("emit %d, mark %v: %b, want %b", c.emit, c.mark, got, c.want)
+		}
+	}
+}
+
+// The number of groups is known from a part of the rows, whatever fraction of them
+// passes a filter.
+func TestExpectedGroups(t *testing.T) {
+	for _, groups := range []int{1, 1000, 1 << 20} {
+		for _, passing := range []float64{1, 0.5, 0.01} {
+			r := rand.New(rand.NewPCG(uint64(groups), 3))
+			seen, count := make([]bool, groups), int64(0)
+			var s sample
+			for _, rows := range []int64{firstRows, nextRows} {
+				for range rows {
+					if g := r.IntN(groups); r.Float64() < passing && !seen[g] {
+						seen[g] = true
+						count++
+					}
+				}
+				s.add(rows, count)
+			}
+			const further = 1 << 28
+			want := int64(min(float64(groups), passing*further))
+			if got := s.expected(further); got < want/2 || got > 2*want+1 && float64(got) > 1.3*passing*further {
+				t.Errorf("%d groups of %v of the rows: %d", groups, passing, got)
+			}
+		}
+	}
+	if got := (&sample{}).expected(1000); got != 1000 {
+		t.Errorf("of 1000 unknown rows %d groups are expected", got)
+	}
+}
+
+// Rows are scattered if the table of groups exceeds the cache and each has several rows;
+// partitions have space for all rows and groups that fit a table.
+func TestScatterPlans(t *testing.T) {
+	const rows, held, slotBytes, cache = 1 << 28, 5000, 32, 50 << 20
+	for _, c := range []struct {
+		rows, groups int64
+		passed       float64
+		free         int64
+		want         bool
+	}{
+		{rows, 1 << 10, 1, 1 << 36, false}, {rows, held, 1, 1 << 36, false}, {rows, 1 << 14, 0.5, 1 << 36, false}, {rows, 1 << 20, 0.5, 1 << 36, true},
+		{rows, 1 << 24, 1, 1 << 36, true}, {rows, 1 << 27, 1, 1 << 36, false}, {rows, 1 << 20, 0.5, 1 << 29, false},
+		{1 << 22, 1 << 20, 1, 1 << 36, true}, {1<<22 - 1, 1 << 20, 1, 1 << 36, false}, {rows, 1 << 20, 0.001, 1 << 36, false},
+	} {
+		p := planScatter(c.rows, c.groups, c.passed, held, slotBytes, cache, c.free)
+		if (p.partitions > 0) != c.want {
+			t.Errorf("%+v: %+v", c, p)
+		}
+		if p.partitions > 0 && (p.partitions&(p.partitions-1) != 0 || p.groups > held || p.bytes() > c.free/2 ||
+			float64(p.partitions*p.capacity) < float64(c.rows)*c.passed) {
+			t.Errorf("%+v: %+v", c, p)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"slices"
 	"testing"
 
 	"gpujoin/joincore"
@@ -99,5 +100,44 @@ func TestDenseKeysDecide(t *testing.T) {
 	large := chooser{rates: &costmodel.DefaultDeviceRates, join: Describe(costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 27, 1 << 28}, Payload: [2][]int{{4, 4}, {4, 4}}, MatchRatio: 1}, 1<<28, 0)}
 	if large.looks() {
 		t.Error("the range is looked for where partitions win in any case")
+	}
+}
+
+// Every phase of a report has a name short enough for statistics, and the phases that
+// the model predicts are among them.
+func TestPhasesHaveTheModelsNames(t *testing.T) {
+	got := map[string]bool{}
+	for _, name := range []string{
+		"histogram", "summary", "range", "offsets", "filter", "reduction", "bypass", "first pass, build", "first pass, probe", "second pass, build",
+		"second pass, probe", "match", "close", "gather", "read back",
+	} {
+		of := PhaseOf(name)
+		if got[of] = true; len(of) > 31 {
+			t.Errorf("%q is too long", of)
+		}
+	}
+	if len(got) > 8 {
+		t.Errorf("%d phases: %v", len(got), got)
+	}
+	j := Describe(costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 20, 1 << 20}, Payload: [2][]int{{4}, {4}}, MatchRatio: 1, Hot: 0.5}, 1<<20, 0)
+	for _, p := range costmodel.DefaultDeviceRates.Predict(&j, costmodel.Materialisation{Build: costmodel.Fetch, Bypass: true}) {
+		if !got[p.Name] {
+			t.Errorf("%q is predicted and never reported", p.Name)
+		}
+	}
+}
+
+// Columns of 16 bytes are carried while a row of them has room in the passes, and packed
+// beyond; an H200 took 3.7 ms for two a side, and 4.7 to fetch them by row id.
+func TestWideColumns(t *testing.T) {
+	for columns, want := range map[int]costmodel.Transform{1: costmodel.Carry, 2: costmodel.Carry, 5: costmodel.Pack, 8: costmodel.Pack} {
+		widths := slices.Repeat([]int{16}, columns)
+		j := costmodel.Resident{KeyBytes: 4, Rows: [2]int64{1 << 24, 1 << 25}, Payload: [2][]int{widths, widths}, MatchRatio: 1}
+		j = Describe(j, 1<<25, 0)
+		m := costmodel.DefaultDeviceRates.Pick(j)
+		shaped, _ := j.Shape(m.Materialisation)
+		if m.Algorithm != joincore.PHJOM || shaped.Build != want || shaped.Probe != want {
+			t.Errorf("%d columns: %v, %v and %v", columns, m.Algorithm, shaped.Build, shaped.Probe)
+		}
 	}
 }

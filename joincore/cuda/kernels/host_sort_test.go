@@ -1,5 +1,0 @@
-package kernels_test
-
-import "testing"
-
-func TestSortKernelsOnTheHost(t *testing.T) { onHost(t, "sorts") }
