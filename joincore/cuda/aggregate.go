@@ -56,12 +56,10 @@ func (e *execution) Aggregate(ctx context.Context, spec *device.AggregateSpec, w
 type heapMemory struct{ e *execution }
 
 func (m heapMemory) Alloc(bytes int64) (driver.Ptr, error) {
-	m.e.mu.Lock()
-	defer m.e.mu.Unlock()
-	return m.e.alloc(bytes)
+	return m.e.workspace.alloc(bytes)
 }
 
-func (m heapMemory) Free(at driver.Ptr, bytes int64) { m.e.release(at, bytes) }
+func (m heapMemory) Free(at driver.Ptr, bytes int64) { m.e.workspace.release(at, bytes) }
 
 // Add groups the rows of a space. An input that is still on the host is uploaded in
 // windows, of which one is grouped while the next one crosses the link.
@@ -197,7 +195,7 @@ func (g *groups) derive(ctx context.Context, memory *ownedMemory) (*view, error)
 		}
 		v.columns[keys+i] = &column{Column: c}
 	}
-	ready, err := g.e.event()
+	ready, err := g.e.workspace.event()
 	if err != nil {
 		return nil, err
 	}

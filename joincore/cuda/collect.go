@@ -29,9 +29,7 @@ func (e *execution) Collect(_ context.Context, keep device.Keep) (device.Collect
 
 // take allocates memory of the heap for the main stream.
 func (c *collection) take(bytes int64) (driver.Ptr, error) {
-	c.e.mu.Lock()
-	defer c.e.mu.Unlock()
-	at, err := c.e.alloc(bytes)
+	at, err := c.e.workspace.alloc(bytes)
 	if err == nil {
 		c.blocks = append(c.blocks, block{at, bytes})
 	}
@@ -44,7 +42,7 @@ func (c *collection) Append(ctx context.Context, s device.Space) error {
 	if from.rows == 0 {
 		return nil
 	}
-	part := c.e.newSpace(from.rows)
+	part := c.e.workspace.newSpace(from.rows)
 	for _, input := range keptInputs(c.keep) {
 		m, ok := from.members[input]
 		if !ok {
@@ -109,7 +107,7 @@ func (c *collection) newValues(rows int64, width int, nullable bool) (out rowid.
 // Space concatenates the parts. If a part lacks an input or a column, its rows
 // are NULL there.
 func (c *collection) Space(ctx context.Context) (device.Space, error) {
-	out, parts := c.e.newSpace(c.rows), c.blocks
+	out, parts := c.e.workspace.newSpace(c.rows), c.blocks
 	if len(c.parts) == 1 {
 		out = c.parts[0]
 	} else {
@@ -210,6 +208,6 @@ func (c *collection) Release() {
 
 func (c *collection) freeBlocks(blocks []block) {
 	for _, b := range blocks {
-		c.e.release(b.at, b.bytes)
+		c.e.workspace.release(b.at, b.bytes)
 	}
 }

@@ -31,7 +31,7 @@ func (e *execution) derivedView(number int, rows int64, columns []joincore.Colum
 		e.inputs = append(e.inputs, nil)
 	}
 	v := &view{
-		e: e, input: host, number: number, rows: rows, columns: make([]*column, len(columns)),
+		workspace: e.workspace, input: host, number: number, rows: rows, columns: make([]*column, len(columns)),
 		derived: &derived{from: make([]*joincore.ColumnRef, len(columns)), onHost: map[int][]uint32{}, values: map[int]*hostinput.Input{}},
 	}
 	e.inputs[number] = &input{Input: host, all: v}

@@ -9,6 +9,13 @@
 // and a heap at its end for memory with other lifetimes: imported columns and
 // collections. While a plan runs, nothing is allocated from the driver.
 //
+// # Types
+//
+// Each uses only those that follow it: Provider, execution (one plan; its steps make joins,
+// collections and groups), stream (gathers results), space (rows of a step), view (rows of an input
+// and its columns on the device), workspace (memory and streams), gpu (the device, and how host
+// memory is copied to it).
+//
 // # Transfers
 //
 // Import only registers an input. A column is uploaded when a step first reads

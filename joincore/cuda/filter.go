@@ -32,7 +32,7 @@ func (e *execution) filter(ctx context.Context, from *space, condition joincore.
 	if err != nil {
 		return nil, err
 	}
-	out := e.newSpace(rows)
+	out := e.workspace.newSpace(rows)
 	return out, out.pick(from, chosen, keep)
 }
 

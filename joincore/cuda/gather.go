@@ -34,17 +34,10 @@ type copyOut struct {
 	and      bool // clear validity bits instead of copying
 }
 
-// follow makes a transfer stream wait for all steps so far.
-func (e *execution) follow(l *transferStream) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.workspace.main.Stream().Then(l.stream)
-}
-
 // column queues one column.
 func (g *gathering) column(ref joincore.ColumnRef, v *joincore.Vector) error {
 	if !g.followed {
-		if err := g.st.e.follow(g.st.transfer); err != nil {
+		if err := g.st.e.workspace.follow(g.st.transfer); err != nil {
 			return err
 		}
 		g.followed = true
@@ -69,10 +62,10 @@ func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) err
 	l := g.st.transfer
 	width := int64(c.Width)
 	to := v.Values[(g.at+done)*width:][:n*width]
-	direct := g.st.e.p.transferMethod(to) != links.Staged
+	direct := g.st.e.workspace.gpu.transferMethod(to) != links.Staged
 	nullable := c.Validity != 0 || c.Optional || c.Missing
 	if direct && !nullable && c.Positions == 0 {
-		return g.st.e.p.deviceToHost(l.stream, to, c.Values+driver.Ptr((g.first+done)*width))
+		return g.st.e.workspace.gpu.deviceToHost(l.stream, to, c.Values+driver.Ptr((g.first+done)*width))
 	}
 	if l.scratch.Free() < driver.Lines(n*width)+driver.Lines(n)+driver.Lines(n/8+8) {
 		if err := g.flush(g.ctx); err != nil {
@@ -93,7 +86,7 @@ func (g *gathering) piece(c rowid.Column, v *joincore.Vector, done, n int64) err
 		return err
 	}
 	if direct {
-		err = g.st.e.p.deviceToHost(l.stream, to, values)
+		err = g.st.e.workspace.gpu.deviceToHost(l.stream, to, values)
 	} else {
 		g.st.staged = true
 		g.st.copy = append(g.st.copy, copyOut{from: l.staging.Bytes()[values-l.scratch.Base():][:n*width], to: to})

@@ -47,7 +47,7 @@ func newSumming(h *hostBench, e *execution) (s *summing, err error) {
 	if s.kernel, err = h.data.Kernel("data_sum"); err != nil {
 		return nil, err
 	}
-	s.staging, err = e.p.context.Pinned(64)
+	s.staging, err = e.workspace.gpu.context.Pinned(64)
 	return s, err
 }
 

@@ -140,7 +140,7 @@ func (j *prepared) timed(step func(func(rowid.Pairs) error) error, probe *space,
 
 // result returns a space of pairs of build and probe rows.
 func (j *prepared) result(pairs rowid.Pairs, probe *space) (*space, error) {
-	s := j.e.newSpace(pairs.Rows)
+	s := j.e.workspace.newSpace(pairs.Rows)
 	for _, side := range []struct {
 		from   *space
 		chosen driver.Ptr

@@ -40,7 +40,7 @@ var materialisedAlgorithms = map[joincore.Algorithm]columnar.Func{
 // suits returns the algorithm if a join can take both sides at once, and
 // otherwise the reason why it cannot.
 func (e *execution) suits(spec *device.JoinSpec) (columnar.Func, string) {
-	if e.p.rowIDsOnly {
+	if e.workspace.gpu.rowIDsOnly {
 		return nil, "the provider joins by row ids only"
 	}
 	if reason := unfitForMaterialised(spec); reason != "" {
@@ -115,7 +115,7 @@ func failed(ctx context.Context, err error) bool {
 // join runs the join of a probe side that has been asked for since start. What
 // the join itself does not take is spent on columns that cross the link.
 func (j *materialisedJoin) join(ctx context.Context, probe *materialisedSide, start time.Time) (*columnar.Output, error) {
-	out, report, err := j.run(ctx, j.e.p.context, j.e.workspace.main.Stream(), j.e.workspace.arena, &columnar.Join{
+	out, report, err := j.run(ctx, j.e.workspace.gpu.context, j.e.workspace.main.Stream(), j.e.workspace.arena, &columnar.Join{
 		Build: j.side.Side, Probe: probe.Side, OutputRows: j.room(probe),
 		NoKey: !j.side.keyKept && !probe.keyKept, Phases: true,
 	})
@@ -155,7 +155,7 @@ func (j *materialisedJoin) emit(out *columnar.Output, probe *materialisedSide, e
 		window = int64(j.e.opt.EmitRows)
 	}
 	for first := int64(0); first < out.Rows; first += window {
-		s := j.e.newSpace(min(window, out.Rows-first))
+		s := j.e.workspace.newSpace(min(window, out.Rows-first))
 		j.side.cover(s, out.Key, out.Build, first)
 		probe.cover(s, out.Key, out.Probe, first)
 		if err := emit(s); err != nil {

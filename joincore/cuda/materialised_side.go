@@ -198,7 +198,7 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 	for _, p := range key.Parts {
 		keep.Columns = append(keep.Columns, p.Column)
 	}
-	out := e.newSpace(rows)
+	out := e.workspace.newSpace(rows)
 	return out, out.pick(s, chosen, keep)
 }
 

@@ -42,27 +42,27 @@ func (e *execution) partitionableSide(v *view, key *device.Key, residual joincor
 // largerThanDevice is an execution as joins out of core see it.
 type largerThanDevice struct{ e *execution }
 
-func (l largerThanDevice) Device() *outofcore.Device     { return l.e.p.outOfCore }
+func (l largerThanDevice) Device() *outofcore.Device     { return l.e.workspace.gpu.outOfCore }
 func (l largerThanDevice) Memory() joincore.Memory       { return l.e.mem }
 func (l largerThanDevice) Main() *rowid.Queue            { return l.e.workspace.main }
-func (l largerThanDevice) Event() (*driver.Event, error) { return l.e.event() }
+func (l largerThanDevice) Event() (*driver.Event, error) { return l.e.workspace.event() }
 
-func (l largerThanDevice) Method(host []byte) links.Method { return l.e.p.transferMethod(host) }
+func (l largerThanDevice) Method(host []byte) links.Method {
+	return l.e.workspace.gpu.transferMethod(host)
+}
 
 func (l largerThanDevice) Staging(bytes int64) (*driver.Host, error) {
-	return l.e.workspace.stagingBuffer(l.e.p.context, bytes)
+	return l.e.workspace.stagingBuffer(bytes)
 }
 
 func (l largerThanDevice) Downloads() (outofcore.Downloads, error) {
-	stream, err := l.e.downloadStream()
+	stream, err := l.e.workspace.downloadStream()
 	return downloads{l.e, stream}, err
 }
 
 func (l largerThanDevice) Reserve(bytes int64) (at driver.Ptr, free func(), err error) {
-	l.e.mu.Lock()
-	defer l.e.mu.Unlock()
-	at, err = l.e.alloc(bytes)
-	return at, func() { l.e.release(at, bytes) }, err
+	at, err = l.e.workspace.alloc(bytes)
+	return at, func() { l.e.workspace.release(at, bytes) }, err
 }
 
 func (l largerThanDevice) SyncUploads() error {
@@ -87,7 +87,7 @@ func (l largerThanDevice) View(input int, rows outofcore.Rows) outofcore.View {
 }
 
 func (l largerThanDevice) NewRing(bytes int64) (outofcore.Ring, error) {
-	r, err := l.e.newRing(2, bytes)
+	r, err := l.e.workspace.newRing(2, bytes)
 	return r, err
 }
 
@@ -103,32 +103,32 @@ type downloads struct {
 
 func (d downloads) Stream() *driver.Stream { return d.transfer.stream }
 
-func (d downloads) Follow() error { return d.e.follow(d.transfer) }
+func (d downloads) Follow() error { return d.e.workspace.follow(d.transfer) }
 
 func (d downloads) Copy(ctx context.Context, to []byte, from driver.Ptr) error {
-	return d.e.download(ctx, to, from)
+	return d.e.workspace.copyOut(ctx, to, from)
 }
 
 // uploader uploads columns of a view.
 type uploader struct{ v *view }
 
 func (u uploader) Alloc(bytes int64) (driver.Ptr, error) { return u.v.alloc(bytes) }
-func (u uploader) Batched(queue func() error) error      { return u.v.e.batched(queue) }
+func (u uploader) Batched(queue func() error) error      { return u.v.workspace.batched(queue) }
 
 func (u uploader) Copy(ctx context.Context, to driver.Ptr, from []byte) error {
-	return u.v.e.copyIn(ctx, to, from)
+	return u.v.workspace.copyIn(ctx, to, from)
 }
 
 func (u uploader) CopyDevice(to, from driver.Ptr, n int64) error {
-	return u.v.e.copyDevice(to, from, n)
+	return u.v.workspace.copyDevice(to, from, n)
 }
 
 func (u uploader) Follow() (*driver.Stream, error) {
-	return u.v.e.workspace.followUploads(u.v.e.p.context)
+	return u.v.workspace.followUploads()
 }
 
 func (u uploader) Fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {
-	return u.v.e.fill(ctx, to, bytes, value, write)
+	return u.v.workspace.fill(ctx, to, bytes, value, write)
 }
 
 // Input returns the number of the view's input in the plan, and the input.
@@ -146,7 +146,7 @@ func (v *view) Column(ctx context.Context, j int) (rowid.Column, error) {
 	if err != nil {
 		return rowid.Column{}, err
 	}
-	return c.Column, v.e.workspace.main.Stream().Wait(c.ready)
+	return c.Column, v.workspace.main.Stream().Wait(c.ready)
 }
 
 // Space returns the rows of a view as a space. If a join out of core has moved no
@@ -159,7 +159,7 @@ func (v *view) Space(ctx context.Context) (device.Space, error) {
 	if numbered {
 		return v.space(), nil
 	}
-	s := v.e.newSpace(v.rows)
+	s := v.workspace.newSpace(v.rows)
 	for _, j := range columns {
 		c, err := v.Column(ctx, j)
 		if err != nil {

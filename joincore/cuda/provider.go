@@ -19,11 +19,6 @@ import (
 	"gpujoin/joincore/program"
 )
 
-// testHooks are set by tests only. Zero values leave decisions to the provider.
-type testHooks struct {
-	rowIDsOnly bool // no join takes whole sides
-}
-
 // Config selects the device of a provider and limits its use.
 type Config struct {
 	Ordinal int
@@ -50,18 +45,11 @@ type Config struct {
 // Provider executes joins on one GPU. It is safe for concurrent use; each
 // concurrent execution has a workspace of its own.
 type Provider struct {
-	context    *driver.Context
-	platform   links.Platform
-	threads    *links.Threads // that pull, where the platform wants that
-	general    *rowid.Kernels
-	arena      *driver.Arena
-	peers      []int  // ordinals of devices that access the arena
-	refusal    string // why there are none; "": there are, or none were asked for
-	budget     int64
-	streams    int
-	registered ranges
-	outOfCore  *outofcore.Device
-	testHooks
+	gpu
+	arena   *driver.Arena
+	refusal string // why no other device accesses it; "": one does, or none was asked for
+	budget  int64
+	streams int
 
 	mu         sync.Mutex
 	idle       []*workspace // the largest first
@@ -87,7 +75,7 @@ func New(cfg Config) (*Provider, error) {
 	if err := kernels.Fit(info.Major, info.Minor, info.SharedOptin); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	p := &Provider{context: c, streams: cfg.Streams}
+	p := &Provider{gpu: gpu{context: c}, streams: cfg.Streams}
 	if p.platform, err = links.PlatformOf(c); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -243,7 +231,7 @@ func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device,
 	if err != nil {
 		return nil, err
 	}
-	return newExecution(p, s, mem, opt), nil
+	return newExecution(s, mem, opt, p.returnWorkspace), nil
 }
 
 // takeWorkspace returns the largest idle workspace, or a new one with three
@@ -260,7 +248,7 @@ func (p *Provider) takeWorkspace() (*workspace, error) {
 	if p.closed || bytes < p.budget/64 {
 		return nil, fmt.Errorf("%d executions already use the device: %w", len(p.workspaces), joincore.ErrBudget)
 	}
-	s, err := p.newWorkspace(bytes)
+	s, err := newWorkspace(&p.gpu, p.arena, bytes, p.streams)
 	if err != nil {
 		return nil, err
 	}

@@ -14,13 +14,13 @@ import (
 func TestSeedIsDrawn(t *testing.T) {
 	seeds := map[uint64]bool{0: true}
 	for range 3 {
-		e := newExecution(&Provider{}, &workspace{}, nil, device.Options{})
+		e := newExecution(&workspace{}, nil, device.Options{}, nil)
 		if seeds[e.opt.Seed] {
 			t.Errorf("seed %#x again", e.opt.Seed)
 		}
 		seeds[e.opt.Seed] = true
 	}
-	if e := newExecution(&Provider{}, &workspace{}, nil, device.Options{Seed: 7}); e.opt.Seed != 7 {
+	if e := newExecution(&workspace{}, nil, device.Options{Seed: 7}, nil); e.opt.Seed != 7 {
 		t.Errorf("seed %d in place of 7", e.opt.Seed)
 	}
 }

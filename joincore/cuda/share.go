@@ -10,8 +10,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/outofcore"
-	"gpujoin/joincore/device"
 )
 
 // sharing is inputs that executions on several devices read whole. When the first
@@ -33,70 +31,8 @@ type sharing struct {
 
 // peerRead is a point of an execution at which it no longer reads memory of the others.
 type peerRead struct {
-	by    *execution
+	by    *workspace
 	until *driver.Event
-}
-
-// Share implements multi's sharer. Devices that cannot access each other's memory share
-// nothing: a copy through the host takes longer than an upload.
-func (p *Provider) Share(members []device.Provider, inputs []int) []any {
-	out := make([]any, len(members))
-	if !connected(members) {
-		return out
-	}
-	s := &sharing{inputs: inputs, begun: newRendezvous(len(members) * len(inputs))}
-	for i := range out {
-		out[i] = s
-	}
-	return out
-}
-
-// connected reports whether members are providers that reach each other's memory.
-func connected(members []device.Provider) bool {
-	for _, m := range members {
-		p, ok := m.(*Provider)
-		if !ok {
-			return false
-		}
-		for _, n := range members {
-			if o, ok := n.(*Provider); !ok || o != p && !slices.Contains(p.peers, o.context.Info().Ordinal) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// Exceeds reports whether a join of two inputs is done out of core: an execution has at most
-// three quarters of the budget, and a build side that is not divided at most three quarters
-// of that (outofcore.splitBits).
-func (p *Provider) Exceeds(build *joincore.Relation) bool {
-	width := int64(0)
-	for _, c := range build.Columns {
-		if c.Kind == joincore.Fixed {
-			width += int64(c.Width)
-		}
-	}
-	most := p.budget / 16 * 9
-	if p.outOfCore.SplitBytes > 0 {
-		most = p.outOfCore.SplitBytes
-	}
-	return (width+outofcore.PartitionBytes)*build.Rows() > most
-}
-
-// Together returns what executions on the providers get as device.Options.Common to
-// partition and join two inputs together. Each partitions some of the rows in host memory,
-// from where every device reads them.
-func (p *Provider) Together(members []device.Provider) []any {
-	t := outofcore.NewSharedJoin(len(members), connected(members))
-	out := make([]any, len(members))
-	for i, m := range members {
-		if _, ok := m.(*Provider); !ok {
-			return nil
-		}
-		out[i] = t
-	}
-	return out
 }
 
 // share has a view of an input take part, if other executions read the input as well.
@@ -113,16 +49,16 @@ func (e *execution) share(v *view) {
 }
 
 // leave waits until other devices no longer read the execution's memory.
-func (s *sharing) leave(e *execution) {
+func (s *sharing) leave(w *workspace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.views = slices.DeleteFunc(s.views, func(v *view) bool { return v.e == e })
+	s.views = slices.DeleteFunc(s.views, func(v *view) bool { return v.workspace == w })
 	for _, r := range s.reads {
-		if r.by != e {
+		if r.by != w {
 			_ = r.until.Sync(context.Background()) // fails only if the device is lost
 		}
 	}
-	s.reads = slices.DeleteFunc(s.reads, func(r peerRead) bool { return r.by == e })
+	s.reads = slices.DeleteFunc(s.reads, func(r peerRead) bool { return r.by == w })
 }
 
 // column returns a column of a view that takes part. It is uploaded now if no device has
@@ -227,7 +163,7 @@ type part struct {
 // begin locks a view and takes memory for a column.
 func (v *view) begin(j int) (*part, error) {
 	v.mu.Lock()
-	v.e.loading.Lock()
+	v.workspace.loading.Lock()
 	p := &part{view: v, number: j, blocks: len(v.blocks), column: &column{}}
 	p.column.Width = v.input.Relation.Columns[j].Width
 	err := p.prepare()
@@ -247,7 +183,7 @@ func (p *part) prepare() (err error) {
 	if p.column.Values, err = p.alloc(p.rows * int64(p.column.Width)); err != nil {
 		return err
 	}
-	p.uploaded, err = p.e.event()
+	p.uploaded, err = p.workspace.event()
 	return err
 }
 
@@ -255,13 +191,13 @@ func (p *part) prepare() (err error) {
 // all rows, which is a small part of the column.
 func (p *part) uploadPart(ctx context.Context, low, high int64) error {
 	width := int64(p.column.Width)
-	err := p.e.batched(func() error {
+	err := p.workspace.batched(func() error {
 		return p.eachSegment(func(s *joincore.Segment, first int64) error {
 			from, to := max(low-first, 0), min(high-first, int64(s.Rows))
 			if from >= to {
 				return nil
 			}
-			return p.e.copyIn(ctx, p.column.Values+driver.Ptr((first+from)*width), s.Columns[p.number].Values[from*width:to*width])
+			return p.workspace.copyIn(ctx, p.column.Values+driver.Ptr((first+from)*width), s.Columns[p.number].Values[from*width:to*width])
 		})
 	})
 	if err == nil && p.column.Validity != 0 {
@@ -270,41 +206,41 @@ func (p *part) uploadPart(ctx context.Context, low, high int64) error {
 	if err != nil {
 		return err
 	}
-	w := p.e.workspace
+	w := p.workspace
 	return errors.Join(w.upload.stream.Record(p.uploaded), w.peer.Wait(p.uploaded))
 }
 
 // copyPart queues a copy of rows [low, high) from the memory of another device, which has
 // them after an event.
 func (p *part) copyPart(other *view, from driver.Ptr, after *driver.Event, low, high int64) error {
-	width, peer := int64(p.column.Width), p.e.workspace.peer
+	width, peer := int64(p.column.Width), p.workspace.peer
 	if err := peer.Wait(after); err != nil {
 		return err
 	}
 	bytes := (high - low) * width
-	p.e.copied.Add(bytes)
-	return peer.CopyPeer(p.column.Values+driver.Ptr(low*width), from+driver.Ptr(low*width), other.e.p.context, bytes)
+	p.workspace.copied.Add(bytes)
+	return peer.CopyPeer(p.column.Values+driver.Ptr(low*width), from+driver.Ptr(low*width), other.workspace.gpu.context, bytes)
 }
 
 // finish notes when the column is complete.
 func (s *sharing) finish(p *part) (err error) {
-	if p.column.ready, err = p.e.event(); err != nil {
+	if p.column.ready, err = p.workspace.event(); err != nil {
 		return err
 	}
-	s.reads = append(s.reads, peerRead{p.e, p.column.ready})
-	return p.e.workspace.peer.Record(p.column.ready)
+	s.reads = append(s.reads, peerRead{p.workspace, p.column.ready})
+	return p.workspace.peer.Record(p.column.ready)
 }
 
 // end unlocks the view, which then has the column if there was no error. Otherwise the next
 // user of its memory waits for what has been queued.
 func (p *part) end(err error) (*column, error) {
 	defer p.mu.Unlock()
-	defer p.e.loading.Unlock()
+	defer p.workspace.loading.Unlock()
 	if err == nil {
 		p.columns[p.number] = p.column
 		return p.column, nil
 	}
-	w := p.e.workspace
+	w := p.workspace
 	main := w.main.Stream()
 	err = errors.Join(err, w.upload.stream.Then(main), w.peer.Then(main))
 	p.free(p.blocks)
@@ -314,7 +250,7 @@ func (p *part) end(err error) (*column, error) {
 // Exchanged returns how many bytes the execution has copied from other devices, and how
 // many links each of them crossed.
 func (e *execution) Exchanged() (bytes int64, hops int) {
-	if bytes = e.copied.Load(); bytes > 0 {
+	if bytes = e.workspace.copied.Load(); bytes > 0 {
 		hops = 1
 	}
 	return bytes, hops

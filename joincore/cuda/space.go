@@ -16,11 +16,11 @@ import (
 // of columns that were moved with a key the values; of both it may have the
 // numbers that lead to them.
 type space struct {
-	e       *execution
-	rows    int64
-	members map[int]member
-	carried map[joincore.ColumnRef]rowid.Column
-	free    func()
+	workspace *workspace
+	rows      int64
+	members   map[int]member
+	carried   map[joincore.ColumnRef]rowid.Column
+	free      func()
 }
 
 // member is an input that a space covers, by a view of it.
@@ -30,8 +30,8 @@ type member struct {
 	optional  bool       // positions may be none
 }
 
-func (e *execution) newSpace(rows int64) *space {
-	return &space{e: e, rows: rows, members: map[int]member{}, carried: map[joincore.ColumnRef]rowid.Column{}}
+func (s *workspace) newSpace(rows int64) *space {
+	return &space{workspace: s, rows: rows, members: map[int]member{}, carried: map[joincore.ColumnRef]rowid.Column{}}
 }
 
 // space takes a space back from an interface; it is always one of e.
@@ -39,7 +39,7 @@ func (e *execution) space(s device.Space) *space { return s.(*space) }
 
 // Segments returns all rows as one segment.
 func (s *space) Segments() []device.Segment {
-	return []device.Segment{{Rows: int(s.rows), At: s.e.At()}}
+	return []device.Segment{{Rows: int(s.rows), At: s.workspace.at()}}
 }
 
 // Release frees the memory that was allocated for the space.
@@ -65,7 +65,7 @@ func (s *space) pick(from *space, chosen driver.Ptr, keep device.Keep) error {
 		if p, ok := composed[inner]; ok {
 			return p, nil
 		}
-		q := s.e.workspace.main
+		q := s.workspace.main
 		p, err := q.Arena().Take(4 * s.rows)
 		if err != nil {
 			return 0, err

@@ -43,7 +43,7 @@ func (e *execution) NewStream() (device.Stream, error) {
 	}
 	l := e.workspace.gather[e.opened]
 	if l.queue == nil {
-		if err := e.workspace.prepare(e.p, l); err != nil {
+		if err := e.workspace.prepare(l); err != nil {
 			return nil, err
 		}
 	}
@@ -171,7 +171,7 @@ func (st *stream) numbers(ctx context.Context, r *rows, input int) (_ hostinput.
 // readNumbers copies row ids to the host.
 func (st *stream) readNumbers(ctx context.Context, at driver.Ptr, n int64) ([]uint32, error) {
 	out := make([]uint32, 0, n)
-	if err := st.e.follow(st.transfer); err != nil {
+	if err := st.e.workspace.follow(st.transfer); err != nil {
 		return nil, err
 	}
 	buffer := st.transfer.staging.Bytes()

@@ -4,13 +4,10 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/hostinput"
-	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/rowid"
 )
 
@@ -57,16 +54,16 @@ func (v *view) loadValues(ctx context.Context, j int, c *column) (err error) {
 	if c.Values, err = v.alloc(v.rows * width); err != nil {
 		return err
 	}
-	return v.e.batched(func() error {
+	return v.workspace.batched(func() error {
 		return v.eachSegment(func(s *joincore.Segment, first int64) error {
-			return v.e.copyIn(ctx, c.Values+driver.Ptr(first*width), s.Columns[j].Values[:int64(s.Rows)*width])
+			return v.workspace.copyIn(ctx, c.Values+driver.Ptr(first*width), s.Columns[j].Values[:int64(s.Rows)*width])
 		})
 	})
 }
 
 // loadValidity expands the segments' bitmaps to one byte per row.
 func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr) error {
-	l := v.e.workspace.upload
+	l := v.workspace.upload
 	return v.eachSegment(func(s *joincore.Segment, first int64) error {
 		to, bits := at+driver.Ptr(first), s.Columns[j].Validity
 		if bits == nil {
@@ -75,7 +72,7 @@ func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr) error {
 		piece := 8 * (l.scratchBytes / 2)
 		for row := int64(0); row < int64(s.Rows); row += piece {
 			n := min(piece, int64(s.Rows)-row)
-			if err := v.e.copyIn(ctx, l.scratch.Base(), bits[row/8:(row+n+7)/8]); err != nil {
+			if err := v.workspace.copyIn(ctx, l.scratch.Base(), bits[row/8:(row+n+7)/8]); err != nil {
 				return err
 			}
 			if err := l.queue.Unpack(l.scratch.Base(), n, to+driver.Ptr(row)); err != nil {
@@ -102,69 +99,12 @@ func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := v.e.copyIn(ctx, offsets, vector.Values[:4*(s.Rows+1)]); err != nil {
+		if err := v.workspace.copyIn(ctx, offsets, vector.Values[:4*(s.Rows+1)]); err != nil {
 			return err
 		}
-		if err := v.e.copyIn(ctx, heap, vector.Heap); err != nil {
+		if err := v.workspace.copyIn(ctx, heap, vector.Heap); err != nil {
 			return err
 		}
-		return v.e.workspace.upload.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(16*first))
+		return v.workspace.upload.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(16*first))
 	})
-}
-
-// batched queues the copies of registered memory that queue makes in batches.
-func (e *execution) batched(queue func() error) error {
-	l := e.workspace.upload
-	l.batching = true
-	err := queue()
-	l.batching = false
-	return errors.Join(err, l.batch.Queue(l.stream), e.workspace.queueDeviceCopies())
-}
-
-// copyIn queues a copy on the load stream, either directly or staged through
-// the transfer stream's buffer.
-func (e *execution) copyIn(ctx context.Context, to driver.Ptr, from []byte) error {
-	l := e.workspace.upload
-	switch method := e.p.transferMethod(from); {
-	case method == links.Pinned && l.batching:
-		l.batch.Add(to, from)
-		if l.batch.Len() < driver.BatchCopies {
-			return nil
-		}
-		return l.batch.Queue(l.stream)
-	case method != links.Staged:
-		return e.p.hostToDevice(l.stream, to, from)
-	}
-	return e.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {
-		return hostinput.InPieces(len(buffer), func(low, high int) error {
-			copy(buffer[low:high], from[at+int64(low):])
-			return nil
-		})
-	})
-}
-
-// fill queues a transfer of bytes that write makes, given where in them it is,
-// in the halves of the transfer stream's buffer in turn. Each part consists of
-// whole values of value bytes.
-func (e *execution) fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {
-	l := e.workspace.upload
-	size := l.scratchBytes / 2 / value * value
-	for at := int64(0); at < bytes; at += size {
-		half := l.turn
-		l.turn = 1 - half
-		if err := l.halfCopied[half].Sync(ctx); err != nil {
-			return err
-		}
-		buffer := l.staging.Bytes()[int64(half)*(l.scratchBytes/2):][:min(size, bytes-at)]
-		if err := write(buffer, at); err != nil {
-			return err
-		}
-		if err := l.stream.CopyIn(to+driver.Ptr(at), buffer); err != nil {
-			return err
-		}
-		if err := l.stream.Record(l.halfCopied[half]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -20,7 +20,7 @@ import (
 // those of a join out of core. Its rows are numbered separately, and only their
 // columns are uploaded, so that the whole input need not be on the device.
 type view struct {
-	e         *execution
+	workspace *workspace
 	input     *hostinput.Input
 	number    int
 	low, high int            // segments [low, high), if there is no source
@@ -52,7 +52,7 @@ type block struct {
 func (e *execution) segmentsView(number int, low, high int) *view {
 	in := e.inputs[number].Input
 	return &view{
-		e: e, input: in, number: number, low: low, high: high,
+		workspace: e.workspace, input: in, number: number, low: low, high: high,
 		rows: in.Starts[high] - in.Starts[low], columns: make([]*column, len(in.Relation.Columns)),
 	}
 }
@@ -61,14 +61,14 @@ func (e *execution) segmentsView(number int, low, high int) *view {
 func (e *execution) viewOf(number int, rows outofcore.Rows) *view {
 	in := e.inputs[number].Input
 	return &view{
-		e: e, input: in, number: number, source: rows,
+		workspace: e.workspace, input: in, number: number, source: rows,
 		rows: rows.Count(), columns: make([]*column, len(in.Relation.Columns)),
 	}
 }
 
 // space returns the rows of a view as a space.
 func (v *view) space() *space {
-	s := v.e.newSpace(v.rows)
+	s := v.workspace.newSpace(v.rows)
 	s.members[v.number] = member{view: v}
 	return s
 }
@@ -87,7 +87,7 @@ func (v *view) allRows() bool {
 func (v *view) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	main := v.e.workspace.main.Stream()
+	main := v.workspace.main.Stream()
 	for _, c := range append(v.columns, v.absolute) {
 		if c != nil {
 			_ = main.Wait(c.ready) // fails only where the device is lost
@@ -105,7 +105,7 @@ func (v *view) Close() {
 // free gives back the blocks from number n on.
 func (v *view) free(n int) {
 	for _, b := range v.blocks[n:] {
-		v.e.release(b.at, b.bytes)
+		v.workspace.release(b.at, b.bytes)
 	}
 	v.blocks = v.blocks[:n]
 }
@@ -113,13 +113,11 @@ func (v *view) free(n int) {
 // alloc returns memory that is freed with the view.
 func (v *view) alloc(bytes int64) (driver.Ptr, error) {
 	if v.slot != nil {
-		if at, ok, err := v.slot.take(v.e.workspace.upload.stream, bytes); ok || err != nil {
+		if at, ok, err := v.slot.take(v.workspace.upload.stream, bytes); ok || err != nil {
 			return at, err
 		}
 	}
-	v.e.mu.Lock()
-	defer v.e.mu.Unlock()
-	at, err := v.e.alloc(bytes)
+	at, err := v.workspace.alloc(bytes)
 	if err == nil {
 		v.blocks = append(v.blocks, block{at, bytes})
 	}
@@ -160,19 +158,19 @@ func (v *view) there(j int) bool {
 // queue fails, transfer frees the memory that it allocated, whose next user waits for the
 // copies already queued.
 func (v *view) transfer(queue func() (*column, error)) (*column, error) {
-	v.e.loading.Lock()
-	defer v.e.loading.Unlock()
+	v.workspace.loading.Lock()
+	defer v.workspace.loading.Unlock()
 	before := len(v.blocks)
 	c, err := queue()
-	last, failed := v.e.workspace.completes(v.e.p.context)
+	last, failed := v.workspace.completes()
 	if err = errors.Join(err, failed); err == nil {
-		if c.ready, err = v.e.event(); err == nil {
+		if c.ready, err = v.workspace.event(); err == nil {
 			err = last.Record(c.ready)
 		}
 	}
 	if err != nil {
-		main := v.e.workspace.main.Stream()
-		err = errors.Join(err, v.e.workspace.upload.stream.Then(main), last.Then(main))
+		main := v.workspace.main.Stream()
+		err = errors.Join(err, v.workspace.upload.stream.Then(main), last.Then(main))
 		v.free(before)
 		return nil, err
 	}
@@ -240,7 +238,7 @@ func (v *view) loadNumbers(ctx context.Context) (c *column, err error) {
 	if c.Values, err = v.alloc(4 * v.rows); err != nil {
 		return nil, err
 	}
-	return c, v.e.fill(ctx, c.Values, 4*v.rows, 4, func(to []byte, at int64) error {
+	return c, v.workspace.fill(ctx, c.Values, 4*v.rows, 4, func(to []byte, at int64) error {
 		for i := range len(to) / 4 {
 			binary.LittleEndian.PutUint32(to[4*i:], uint32(v.first()+at/4)+uint32(i))
 		}

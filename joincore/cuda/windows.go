@@ -60,8 +60,8 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 		return nil
 	}
 	target := min(windowTarget(v.rows, build, e.width(v.number, columns)), e.workspace.arena.Free()/8/v.input.BytesPerRow(columns))
-	if e.p.outOfCore.WindowRows > 0 {
-		target = e.p.outOfCore.WindowRows
+	if e.workspace.gpu.outOfCore.WindowRows > 0 {
+		target = e.workspace.gpu.outOfCore.WindowRows
 	}
 	if v.rows <= 2*target {
 		return nil
@@ -99,7 +99,7 @@ func (e *execution) ringFor(views []*view, columns []int) (*ring, error) {
 	for _, v := range views {
 		most = max(most, v.Bytes(columns))
 	}
-	r, err := e.newRing(ringSlots, most)
+	r, err := e.workspace.newRing(ringSlots, most)
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +113,10 @@ func (e *execution) ringFor(views []*view, columns []int) (*ring, error) {
 // are uploaded into the other slots. No step uses the memory for anything else,
 // so a copy into a slot waits only for the view that used the slot before.
 type ring struct {
-	e     *execution
-	at    driver.Ptr
-	bytes int64 // of all slots
-	slots []slot
+	workspace *workspace
+	at        driver.Ptr
+	bytes     int64 // of all slots
+	slots     []slot
 }
 
 type slot struct {
@@ -127,19 +127,17 @@ type slot struct {
 }
 
 // newRing allocates a ring with n slots of the given size.
-func (e *execution) newRing(n int, bytes int64) (*ring, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (s *workspace) newRing(n int, bytes int64) (*ring, error) {
 	bytes = driver.Lines(bytes)
-	r := &ring{e: e, bytes: int64(n) * bytes, slots: make([]slot, n)}
+	r := &ring{workspace: s, bytes: int64(n) * bytes, slots: make([]slot, n)}
 	for i := range r.slots {
-		event, err := e.newEvent()
+		event, err := s.event()
 		if err != nil {
 			return nil, err
 		}
 		r.slots[i] = slot{bytes: bytes, free: event}
 	}
-	at, err := e.alloc(r.bytes)
+	at, err := s.alloc(r.bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +152,7 @@ func (e *execution) newRing(n int, bytes int64) (*ring, error) {
 func (r *ring) Use(slot int, v outofcore.View) { v.(*view).slot = &r.slots[slot] }
 
 // Close frees the memory. All views must have been closed.
-func (r *ring) Close() { r.e.release(r.at, r.bytes) }
+func (r *ring) Close() { r.workspace.release(r.at, r.bytes) }
 
 // take returns memory of a slot for a copy on the load stream, or false if too
 // little is left.

@@ -54,12 +54,12 @@ func TestJobsLeaveWhatTheyHadToOthers(t *testing.T) {
 		dividedWork(t, p, outofcore.DeviceAlone)
 	}
 	s := p.idle[0]
-	staging, events := s.staging, len(s.events)
+	staging, events := s.staging, len(s.idle)
 	if staging == nil || events == 0 {
 		t.Fatalf("staging buffer %v, %d events", staging, events)
 	}
 	dividedWork(t, p, outofcore.DeviceAlone)
-	if p.idle[0] != s || s.staging != staging || len(s.events) != events {
-		t.Errorf("another staging buffer, or %d events after %d", len(s.events), events)
+	if p.idle[0] != s || s.staging != staging || len(s.idle) != events {
+		t.Errorf("another staging buffer, or %d events after %d", len(s.idle), events)
 	}
 }

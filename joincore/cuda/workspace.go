@@ -5,13 +5,17 @@ package cuda
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/rowid"
+	"gpujoin/joincore/device"
 )
 
 // workspace is the memory and the streams of one execution; later executions reuse it.
 type workspace struct {
+	gpu      *gpu
 	bytes    int64
 	arena    *driver.Arena     // the stack, without the scratch of transfer streams
 	main     *rowid.Queue      // all steps, in order
@@ -19,11 +23,18 @@ type workspace struct {
 	download *transferStream   // spaces spilled to the host; made on first use
 	gather   []*transferStream // results
 	peer     *driver.Stream    // copies from other devices; nil: it reaches none
+	copied   atomic.Int64      // bytes that this execution copied from them
 	side     sideStream
 	streams  []*driver.Stream
-	events   []*driver.Event // not used by an execution
-	staging  *driver.Host    // for descriptors and counts of divisions
-	heap     heap
+	staging  *driver.Host // for descriptors and counts of divisions
+
+	loading sync.Mutex // guards the upload stream; taken before mu, and after a view's
+
+	mu     sync.Mutex // guards what follows
+	heap   heap
+	idle   []*driver.Event // that the execution does not use
+	events []*driver.Event // that it does
+	steps  *driver.Event   // a point of the main stream; one of events
 }
 
 // transferStream is a stream with the buffers for its transfers.
@@ -50,19 +61,19 @@ func stagingBytes(workspace int64) int64 {
 	return min(max(workspace/128, 64<<10), 16<<20) / driver.Line * driver.Line
 }
 
-// newWorkspace divides the next bytes of the arena. The gather streams are made on first
+// newWorkspace divides the next bytes of the arena. The streams that gather are made on first
 // use, in memory reserved here.
-func (p *Provider) newWorkspace(bytes int64) (*workspace, error) {
-	s, mark := &workspace{bytes: bytes}, p.arena.Mark()
-	if err := s.open(p); err != nil {
-		p.arena.Rewind(mark)
+func newWorkspace(g *gpu, arena *driver.Arena, bytes int64, streams int) (*workspace, error) {
+	s, mark := &workspace{gpu: g, bytes: bytes}, arena.Mark()
+	if err := s.open(arena, streams); err != nil {
+		arena.Rewind(mark)
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func (s *workspace) open(p *Provider) (err error) {
-	if s.arena, err = p.arena.Part(s.bytes); err != nil {
+func (s *workspace) open(arena *driver.Arena, streams int) (err error) {
+	if s.arena, err = arena.Part(s.bytes); err != nil {
 		return err
 	}
 	s.heap = heap{
@@ -72,32 +83,32 @@ func (s *workspace) open(p *Provider) (err error) {
 		},
 		extend: s.arena.Extend,
 	}
-	stream, err := s.newStream(p.context)
+	stream, err := s.newStream()
 	if err != nil {
 		return err
 	}
 	if s.upload, err = s.newTransferStream(); err != nil {
 		return err
 	}
-	if err = s.prepare(p, s.upload); err != nil {
+	if err = s.prepare(s.upload); err != nil {
 		return err
 	}
-	if len(p.peers) > 0 {
-		if s.peer, err = s.newStream(p.context); err != nil {
+	if len(s.gpu.peers) > 0 {
+		if s.peer, err = s.newStream(); err != nil {
 			return err
 		}
 	}
 	if s.download, err = s.newTransferStream(); err != nil {
 		return err
 	}
-	for range p.streams {
+	for range streams {
 		l, err := s.newTransferStream()
 		if err != nil {
 			return err
 		}
 		s.gather = append(s.gather, l)
 	}
-	s.main, err = p.general.NewQueue(stream, s.arena)
+	s.main, err = s.gpu.general.NewQueue(stream, s.arena)
 	return err
 }
 
@@ -111,30 +122,68 @@ func (s *workspace) newTransferStream() (*transferStream, error) {
 	return &transferStream{scratch: s.arena.Over(at, n), scratchBytes: n}, nil
 }
 
-func (s *workspace) newStream(c *driver.Context) (*driver.Stream, error) {
-	st, err := c.NewStream()
+func (s *workspace) newStream() (*driver.Stream, error) {
+	st, err := s.gpu.context.NewStream()
 	if err == nil {
 		s.streams = append(s.streams, st)
 	}
 	return st, err
 }
 
-// event returns an event, if possible one that an earlier execution has released.
-func (s *workspace) event(c *driver.Context) (*driver.Event, error) {
-	n := len(s.events)
-	if n == 0 {
-		return c.NewEvent(false)
+// event returns an event for the execution, if possible one that an earlier execution has used.
+func (s *workspace) event() (*driver.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.takeEvent()
+}
+
+// takeEvent is event for callers that hold mu.
+func (s *workspace) takeEvent() (event *driver.Event, err error) {
+	if n := len(s.idle); n > 0 {
+		event, s.idle = s.idle[n-1], s.idle[:n-1]
+	} else if event, err = s.gpu.context.NewEvent(false); err != nil {
+		return nil, err
 	}
-	event := s.events[n-1]
-	s.events = s.events[:n-1]
+	s.events = append(s.events, event)
 	return event, nil
 }
+
+// alloc allocates memory of the heap. If the memory was used before in this execution, the
+// stream of uploads waits until that use is over.
+func (s *workspace) alloc(bytes int64) (driver.Ptr, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, used, err := s.heap.alloc(driver.Lines(bytes))
+	if err != nil {
+		return 0, err
+	}
+	p := driver.Ptr(at)
+	if !used && int64(p-s.arena.Base()) >= s.arena.Peak() {
+		return p, nil
+	}
+	if s.steps == nil {
+		if s.steps, err = s.takeEvent(); err != nil {
+			return 0, err
+		}
+	}
+	return p, errors.Join(s.main.Stream().Record(s.steps), s.upload.stream.Wait(s.steps))
+}
+
+// release frees memory of the heap.
+func (s *workspace) release(p driver.Ptr, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heap.release(int64(p), driver.Lines(bytes))
+}
+
+// at returns the location of the GPU.
+func (s *workspace) at() device.Location { return device.Location(s.gpu.context.Info().Ordinal) }
 
 // minStaging exceeds the needs of most divisions.
 const minStaging = 64 << 10
 
 // stagingBuffer returns the staging buffer, of at least the given bytes. It must be idle.
-func (s *workspace) stagingBuffer(c *driver.Context, bytes int64) (*driver.Host, error) {
+func (s *workspace) stagingBuffer(bytes int64) (*driver.Host, error) {
 	if s.staging != nil && s.staging.Size() >= bytes {
 		return s.staging, nil
 	}
@@ -145,30 +194,30 @@ func (s *workspace) stagingBuffer(c *driver.Context, bytes int64) (*driver.Host,
 		}
 	}
 	var err error
-	s.staging, err = c.Pinned(max(bytes, minStaging))
+	s.staging, err = s.gpu.context.Pinned(max(bytes, minStaging))
 	return s.staging, err
 }
 
 // prepare makes the parts of a transfer stream other than its scratch.
-func (s *workspace) prepare(p *Provider, l *transferStream) (err error) {
+func (s *workspace) prepare(l *transferStream) (err error) {
 	if l.stream == nil {
-		if l.stream, err = s.newStream(p.context); err != nil {
+		if l.stream, err = s.newStream(); err != nil {
 			return err
 		}
 	}
 	for i := range l.halfCopied {
 		if l.halfCopied[i] == nil {
-			if l.halfCopied[i], err = p.context.NewEvent(false); err != nil {
+			if l.halfCopied[i], err = s.gpu.context.NewEvent(false); err != nil {
 				return err
 			}
 		}
 	}
 	if l.staging == nil {
-		if l.staging, err = p.context.Pinned(l.scratchBytes); err != nil {
+		if l.staging, err = s.gpu.context.Pinned(l.scratchBytes); err != nil {
 			return err
 		}
 	}
-	l.queue, err = p.general.NewQueue(l.stream, l.scratch)
+	l.queue, err = s.gpu.general.NewQueue(l.stream, l.scratch)
 	return err
 }
 
@@ -181,7 +230,9 @@ func (s *workspace) reset() error {
 	for _, l := range s.gather {
 		l.empty()
 	}
+	s.copied.Store(0)
 	s.heap.reset()
+	s.idle, s.events, s.steps = append(s.idle, s.events...), nil, nil
 	s.arena.Rewind(0)
 	s.arena.ResetPeak()
 	return errors.Join(errs...)
@@ -209,7 +260,7 @@ func (s *workspace) close() error {
 			}
 		}
 	}
-	for _, e := range s.events {
+	for _, e := range append(s.idle, s.events...) {
 		errs = append(errs, e.Close())
 	}
 	if s.staging != nil {
@@ -219,59 +270,4 @@ func (s *workspace) close() error {
 		errs = append(errs, st.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// sideStream is a stream for work within the device that belongs to uploads, so that the
-// link from the host is busy meanwhile.
-type sideStream struct {
-	stream *driver.Stream // made on first use
-	pieces driver.Batch   // copies of device memory that the present batch has
-	last   bool           // the column that is being uploaded is complete after this stream
-}
-
-// beginSide has the stream follow all uploads so far.
-func (w *workspace) beginSide(c *driver.Context) (err error) {
-	if w.side.stream == nil {
-		if w.side.stream, err = w.newStream(c); err != nil {
-			return err
-		}
-	}
-	return w.upload.stream.Then(w.side.stream)
-}
-
-// copyDevice adds a copy of device memory to those of a batch.
-func (e *execution) copyDevice(to, from driver.Ptr, n int64) error {
-	w := e.workspace
-	if w.side.pieces.Len() == 0 { // the memory may have been used before
-		if err := w.beginSide(e.p.context); err != nil {
-			return err
-		}
-	}
-	w.side.pieces.AddDevice(to, from, n)
-	return nil
-}
-
-// queueDeviceCopies queues the copies of device memory of a batch. Later uploads come after
-// them.
-func (w *workspace) queueDeviceCopies() error {
-	if w.side.pieces.Len() == 0 {
-		return nil
-	}
-	return errors.Join(w.side.pieces.Queue(w.side.stream), w.side.stream.Then(w.upload.stream))
-}
-
-// followUploads returns the stream, for kernels after which a column is complete.
-func (w *workspace) followUploads(c *driver.Context) (*driver.Stream, error) {
-	err := w.beginSide(c)
-	w.side.last = err == nil
-	return w.side.stream, err
-}
-
-// completes returns the stream after which the column that has been queued is complete.
-func (w *workspace) completes(c *driver.Context) (*driver.Stream, error) {
-	if !w.side.last {
-		return w.upload.stream, nil
-	}
-	w.side.last = false
-	return w.side.stream, w.beginSide(c) // its validity may have been uploaded since
 }
