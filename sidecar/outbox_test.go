@@ -46,7 +46,7 @@ func newPipe(t *testing.T, wrap func(frameWriter) frameWriter) *pipe {
 		near.Close()
 		far.Close()
 		extent.Release()
-		if _, used, _ := account.Usage(); used != 0 {
+		if used := account.Used(); used != 0 {
 			t.Errorf("%d bytes of extents are still held", used)
 		}
 		account.Close()

@@ -71,9 +71,8 @@ func (j *job) join(s *session, number int32) {
 	if ph, _ := s.current(); ph == phaseFailed {
 		return
 	}
-	reserved, _, _ := j.account.Usage()
 	s.out.send(shm.AppendFrame(nil, shm.MsgAdmitted, 0, &shm.Admitted{
-		Job: j.id, Token: j.token, ReservedBytes: uint64(reserved), QueueUS: uint64(j.queued.Microseconds()),
+		Job: j.id, Token: j.token, ReservedBytes: uint64(j.account.Limit()), QueueUS: uint64(j.queued.Microseconds()),
 	}))
 }
 

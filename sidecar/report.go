@@ -17,8 +17,7 @@ func (j *job) report() []byte {
 	r := &shm.Report{}
 	r.QueueUS = uint64(j.queued.Microseconds())
 	r.RowsIn, r.BytesIn = uint64(j.rowsIn), uint64(j.bytesIn)
-	_, _, peak := j.account.Usage()
-	r.PeakBytes = uint64(peak)
+	r.PeakBytes = uint64(j.account.Peak())
 	if e := j.exec; e != nil {
 		shm.PutText(r.Provider[:], e.provider)
 		shm.PutText(r.Fallback[:], e.fallback)

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -126,4 +127,46 @@ func TestReportedBytes(t *testing.T) {
 		t.Errorf("%d bytes out, of no more than %d", stats.BytesOut, most)
 	}
 	b.Close()
+}
+
+// TestMemoryOfTheStatus: accounts add up to what the daemon has, and to what the list of jobs
+// says.
+func TestMemoryOfTheStatus(t *testing.T) {
+	r := start(t, func(o *Options) { o.Budget, o.SpoolLimit = 32<<20, 0 }, nil) // the join waits for space for results
+	rows := tableRows(20_000, 1_000, "x")
+	c := r.dial(1)
+	_, err := c.Open(shm.Open{}, joinJob(20_000, 20_000, 400_000))
+	must(t, err)
+	must(t, c.Feed(0, tableShapes, rows, 0))
+	must(t, c.Feed(1, tableShapes, rows, 0))
+	must(t, c.Fed(shm.Fed{}))
+	must(t, c.Run(1))
+	must(t, c.Next(2))
+	e, err := c.Result()
+	must(t, err)
+	r.eventually("the accounts add up", func() (bool, string) {
+		s := r.status()
+		used, parts := map[string]joincore.AccountUsage{}, int64(0)
+		for _, u := range s.Memory {
+			used[u.Path] = u
+			if strings.Count(u.Path, "/") == 1 {
+				parts += u.Used
+			}
+			if u.Used < 0 || u.Peak < u.Used {
+				t.Errorf("%+v", u)
+			}
+		}
+		j := jobOf(s, 1)
+		name := fmt.Sprintf("daemon/job %d", j.ID)
+		all, job := used["daemon"], used[name]
+		return all.Used == parts && all.Limit == s.Budget && job.Used == j.Used && job.Limit == j.Reserved &&
+				used[name+"/results"].Used >= s.Pool.ExtentSize && used[name+"/inputs"].Peak >= 2*s.Pool.ExtentSize && used[name+"/plan/cores"].Peak > 0,
+			fmt.Sprintf("%+v", s)
+	})
+	must(t, c.Release(e))
+	c.Close()
+	r.eventually("the job's accounts have gone", func() (bool, string) {
+		list := r.status().Memory
+		return !slices.ContainsFunc(list, func(u joincore.AccountUsage) bool { return strings.Contains(u.Path, "job") }), fmt.Sprintf("%+v", list)
+	})
 }

@@ -2,10 +2,12 @@ package sidecar
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"sync/atomic"
 	"time"
 
+	"gpujoin/joincore"
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
 )
@@ -30,6 +32,8 @@ type statusJSON struct {
 	Totals    totalsJSON        `json:"totals"`
 	Sessions  int               `json:"sessions"`
 	Jobs      []jobJSON         `json:"jobs"`
+	// Memory has the accounts of all memory, in the order of their tree.
+	Memory []joincore.AccountUsage `json:"memory"`
 }
 
 type poolJSON struct {
@@ -75,12 +79,14 @@ func statusFrame(srv *Server) []byte {
 		Spooled: disk.Bytes, Spool: spoolJSON{disk.Files, srv.options.SpoolLimit, disk.Written},
 		Pool:   poolJSON{s.ExtentSize, s.Extents, s.Warm, int64(s.Warm) * s.ExtentSize, s.KeptBlocks},
 		Totals: srv.counters.totals(), Jobs: []jobJSON{},
+		Memory: srv.store.Report("daemon"),
 	}
 	srv.mu.Lock()
 	out.Stopping, out.Sessions = srv.stopping, len(srv.sessions)
 	srv.mu.Unlock()
 	for _, j := range srv.listJobs() {
 		out.Jobs = append(out.Jobs, j.describe())
+		out.Memory = j.account.Report(fmt.Sprintf("daemon/job %d", j.id), out.Memory)
 	}
 	text, err := json.Marshal(out)
 	if err != nil || len(text) > shm.FrameMax {
@@ -94,10 +100,9 @@ func statusFrame(srv *Server) []byte {
 func (j *job) describe() jobJSON {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	reserved, used, _ := j.account.Usage()
 	out := jobJSON{
 		ID: j.id, PID: j.pid, Cluster: j.cluster, Database: j.database, Role: j.open.Role, State: j.state(), Inputs: len(j.fed), Participants: len(j.participants), Rows: j.rowsIn,
-		Bytes: j.bytesIn, Reserved: reserved, Used: used, AgeS: time.Since(j.started).Seconds(),
+		Bytes: j.bytesIn, Reserved: j.account.Limit(), Used: j.account.Used(), AgeS: time.Since(j.started).Seconds(),
 	}
 	if e := j.exec; e != nil {
 		out.Spooled = e.spooling.bytes()

@@ -33,7 +33,7 @@ type aggregation struct {
 
 // Aggregate begins to group rows.
 func (d *dev) Aggregate(spec *device.AggregateSpec) (device.Aggregation, error) {
-	return d.aggregation(newGroupPlan(&groupMemory{dev: d}, spec, len(spec.Schema))), nil
+	return d.aggregation(newGroupPlan(d, joincore.NewAccount("groups", d.mem), spec, len(spec.Schema))), nil
 }
 
 func (d *dev) aggregation(p *groupPlan) *aggregation {
@@ -391,7 +391,7 @@ func (g *grouper) release() {
 // Report says what was done.
 func (a *aggregation) Report() joincore.AggregateStats {
 	s := joincore.AggregateStats{
-		Strategy: "hash", RowsIn: a.rowsIn.Load(), Groups: a.groups.Load(), Bytes: a.plan.memory.peak.Load(),
+		Strategy: "hash", RowsIn: a.rowsIn.Load(), Groups: a.groups.Load(), Bytes: a.plan.memory.Peak(),
 		Time: time.Duration(a.clock.Load())/time.Duration(a.dev.streams) + a.took,
 	}
 	switch {

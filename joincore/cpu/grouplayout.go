@@ -1,32 +1,6 @@
 package cpu
 
-import "sync/atomic"
-
-// groupMemory is the accounted memory of an aggregation. It knows how much there
-// was at the highest.
-type groupMemory struct {
-	dev       *dev
-	now, peak atomic.Int64
-}
-
-// take returns memory of unspecified content.
-func (m *groupMemory) take(n int) ([]byte, error) {
-	b, err := alloc[uint8](m.dev, n)
-	if err != nil {
-		return nil, err
-	}
-	now := m.now.Add(int64(n))
-	for peak := m.peak.Load(); now > peak && !m.peak.CompareAndSwap(peak, now); {
-		peak = m.peak.Load()
-	}
-	return b, nil
-}
-
-// give takes back what take returned; nil is fine.
-func (m *groupMemory) give(b []byte) {
-	m.now.Add(-int64(len(b)))
-	free(m.dev, b)
-}
+import "gpujoin/joincore"
 
 // layout is how a block of memory is divided into columns of the same number of
 // rows, a multiple of rowUnit.
@@ -47,8 +21,8 @@ type block struct {
 }
 
 // newBlock allocates a block of unspecified content.
-func (m *groupMemory) newBlock(l layout, rows int) (block, error) {
-	memory, err := m.take(l.bytes(rows))
+func (l layout) newBlock(m *joincore.Account, rows int) (block, error) {
+	memory, err := m.Alloc(int64(l.bytes(rows)))
 	if err != nil {
 		return block{}, err
 	}
@@ -65,7 +39,7 @@ func (m *groupMemory) newBlock(l layout, rows int) (block, error) {
 	return b, nil
 }
 
-func (b *block) release(m *groupMemory) {
-	m.give(b.memory)
+func (b *block) release(m *joincore.Account) {
+	m.Free(b.memory)
 	*b = block{}
 }

@@ -1,5 +1,7 @@
 package cpu
 
+import "gpujoin/joincore"
+
 // Rows whose groups a table does not take are partitioned by fanBits of their
 // hash: as rows, in columns, with their keys and arguments. A partition of too
 // many groups is partitioned again, by the next bits, up to deepest times.
@@ -25,23 +27,23 @@ const (
 	mostBlockRows  = 64 * rowUnit
 )
 
-func (b *rowBlock) append(m *groupMemory, bytes []byte) error {
+func (b *rowBlock) append(m *joincore.Account, bytes []byte) error {
 	if len(b.heap)-b.used < len(bytes) {
-		heap, err := m.take(max(2*len(b.heap), 2*len(bytes), 16*b.size))
+		heap, err := m.Alloc(int64(max(2*len(b.heap), 2*len(bytes), 16*b.size)))
 		if err != nil {
 			return err
 		}
 		copy(heap, b.heap[:b.used])
-		m.give(b.heap)
+		m.Free(b.heap)
 		b.heap = heap
 	}
 	b.used += copy(b.heap[b.used:], bytes)
 	return nil
 }
 
-func (b *rowBlock) release(m *groupMemory) {
+func (b *rowBlock) release(m *joincore.Account) {
 	b.block.release(m)
-	m.give(b.heap)
+	m.Free(b.heap)
 	b.heap = nil
 }
 

@@ -17,7 +17,7 @@ import (
 // and words behind them say which parts are NULL.
 type groupPlan struct {
 	dev       *dev
-	memory    *groupMemory // also of the plans of distinct values
+	memory    *joincore.Account // also of the plans of distinct values
 	spec      *device.AggregateSpec
 	keys      []keyPart
 	exact     bool
@@ -102,8 +102,8 @@ const (
 )
 
 // newGroupPlan plans an aggregation. spare is a number that no input has.
-func newGroupPlan(m *groupMemory, spec *device.AggregateSpec, spare int) *groupPlan {
-	p := &groupPlan{dev: m.dev, memory: m, spec: spec}
+func newGroupPlan(d *dev, m *joincore.Account, spec *device.AggregateSpec, spare int) *groupPlan {
+	p := &groupPlan{dev: d, memory: m, spec: spec}
 	p.planKeys()
 	for _, c := range spec.Carry {
 		at := -1
@@ -246,7 +246,7 @@ func (p *groupPlan) distinctSource(v joincore.Value, only []joincore.Expr, id in
 		Columns:    append(slices.Clone(p.spec.Columns[:len(p.keys)]), p.storedAs(v)),
 		Parameters: p.spec.Parameters, Schema: p.spec.Schema, Groups: p.spec.Groups,
 	}
-	s := source{distinct: newGroupPlan(p.memory, spec, id+1)}
+	s := source{distinct: newGroupPlan(p.dev, p.memory, spec, id+1)}
 	s.distinct.only = only
 	for i, k := range p.keys {
 		k.ref = joincore.ColumnRef{Input: id, Column: i}

@@ -141,7 +141,7 @@ func (g *grouper) openBlock(p int) error {
 		last.rows = last.size
 		size = min(2*last.size, mostBlockRows)
 	}
-	memory, err := g.plan.memory.newBlock(g.plan.sources[o.source].rows, size)
+	memory, err := g.plan.sources[o.source].rows.newBlock(g.plan.memory, size)
 	if err != nil {
 		return err
 	}

@@ -55,15 +55,15 @@ func (t *groupTable) start(limit int) error {
 func (t *groupTable) release() {
 	m := t.plan.memory
 	t.block.release(m)
-	m.give(t.memory)
-	m.give(t.heap)
+	m.Free(t.memory)
+	m.Free(t.heap)
 	*t = groupTable{plan: t.plan}
 }
 
 // resize makes memory for size groups.
 func (t *groupTable) resize(size int) error {
 	memory := t.plan.memory
-	b, err := memory.newBlock(t.plan.groups, size)
+	b, err := t.plan.groups.newBlock(memory, size)
 	if err != nil {
 		return err
 	}
@@ -80,11 +80,11 @@ func (t *groupTable) resize(size int) error {
 	if len(t.plan.keys) == 0 {
 		return nil
 	}
-	m, err := memory.take(2 * size * entryBytes)
+	m, err := memory.Alloc(int64(2 * size * entryBytes))
 	if err != nil {
 		return err
 	}
-	memory.give(t.memory)
+	memory.Free(t.memory)
 	t.memory = m
 	clear(m)
 	t.entries = groupEntriesOf(m)
@@ -199,12 +199,12 @@ func (t *groupTable) enter(g int, k *keyChunk, i int, tag uint32) error {
 // where they are.
 func (t *groupTable) store(b []byte, size int) (int, error) {
 	if len(t.heap)-t.used < size {
-		heap, err := t.plan.memory.take(max(2*len(t.heap), 2*size, 4096))
+		heap, err := t.plan.memory.Alloc(int64(max(2*len(t.heap), 2*size, 4096)))
 		if err != nil {
 			return 0, err
 		}
 		copy(heap, t.heap[:t.used])
-		t.plan.memory.give(t.heap)
+		t.plan.memory.Free(t.heap)
 		t.heap = heap
 	}
 	at := t.used

@@ -72,13 +72,13 @@ func (w *groupWriter) open(n int) error {
 		if c.kind == joincore.Varlena {
 			values++
 			c.heap = append(c.heap, nil)
-			s.release = append(s.release, func() { m.give(c.heap[segment]) })
+			s.release = append(s.release, func() { m.Free(c.heap[segment]) })
 		}
-		b, err := m.take(values * c.width)
+		b, err := m.Alloc(int64(values * c.width))
 		if err != nil {
 			return err
 		}
-		s.release = append(s.release, func() { m.give(b) })
+		s.release = append(s.release, func() { m.Free(b) })
 		c.addSegment(b)
 		if c.kind == joincore.Varlena {
 			clear(b[:c.width])
@@ -86,11 +86,11 @@ func (w *groupWriter) open(n int) error {
 		if c.flags == nil {
 			continue
 		}
-		flags, err := m.take(w.size)
+		flags, err := m.Alloc(int64(w.size))
 		if err != nil {
 			return err
 		}
-		s.release = append(s.release, func() { m.give(flags) })
+		s.release = append(s.release, func() { m.Free(flags) })
 		c.flags = append(c.flags, flags)
 	}
 	s.rows = append(s.rows, 0)
@@ -241,12 +241,12 @@ func (w *groupWriter) grow(i int, out *target, size int) error {
 		return errTooMany
 	}
 	s, m := w.a.out, w.a.plan.memory
-	heap, err := m.take(max(2*len(old), w.used[i]+size, 16*w.size))
+	heap, err := m.Alloc(int64(max(2*len(old), w.used[i]+size, 16*w.size)))
 	if err != nil {
 		return err
 	}
 	copy(heap, old[:w.used[i]])
-	m.give(old)
+	m.Free(old)
 	w.a.lock.Lock()
 	s.columns[i].heap[w.segment] = heap
 	w.a.lock.Unlock()

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -31,7 +32,7 @@ func (*Provider) Name() string { return "cpu" }
 
 // Open starts an execution. Column-sized memory comes from mem.
 func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
-	d := &dev{mem: mem, streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed, collide: opt.Collide, groups: opt.Groups, turns: opt.Turn(), inputs: make([]*space, opt.Inputs)}
+	d := &dev{mem: joincore.NewAccount("cores", mem), streams: opt.Streams, chunk: opt.ChunkRows, seed: opt.Seed, collide: opt.Collide, groups: opt.Groups, turns: opt.Turn(), inputs: make([]*space, opt.Inputs)}
 	if d.streams <= 0 {
 		d.streams = runtime.GOMAXPROCS(0)
 	}
@@ -45,7 +46,7 @@ func (*Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, e
 }
 
 type dev struct {
-	mem     joincore.Memory
+	mem     *joincore.Account
 	streams int
 	chunk   int
 	seed    uint64
@@ -55,7 +56,6 @@ type dev struct {
 	inputs  []*space // by number
 
 	lock     sync.Mutex
-	live     map[*byte][]byte
 	idle     []*stream             // closed
 	compiled map[expressionKey]any // values and conditions
 }
@@ -70,36 +70,18 @@ func alloc[T word](d *dev, n int) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	if d.live == nil {
-		d.live = map[*byte][]byte{}
-	}
-	d.live[start(b)] = b
 	return view[T](b)[:n], nil
 }
 
 // free gives back memory from alloc; v may be nil.
 func free[T word](d *dev, v []T) {
-	p := start(v)
-	d.lock.Lock()
-	b, ok := d.live[p]
-	delete(d.live, p)
-	d.lock.Unlock()
-	if ok {
-		d.mem.Free(b)
+	if v != nil {
+		d.mem.Free(unsafe.Slice(start(v), 1)) // by its first byte
 	}
 }
 
 // Close frees all remaining memory.
-func (d *dev) Close() {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	for _, b := range d.live {
-		d.mem.Free(b)
-	}
-	d.live = nil
-}
+func (d *dev) Close() { d.mem.Close() }
 
 // parallel runs tasks 0..n-1 on all streams. It returns the first error.
 func (d *dev) parallel(ctx context.Context, n int, task func(s *stream, i int) error) error {

@@ -196,7 +196,7 @@ func TestSortStopsWithItsContext(t *testing.T) {
 	if _, err := d.Sort(ctx, in, device.SortSpec{Key: keyOf(0)}); !errors.Is(err, cause) {
 		t.Error(err)
 	}
-	if len(d.live) != 0 {
-		t.Errorf("%d allocations left", len(d.live))
+	if n := d.mem.Used(); n != 0 {
+		t.Errorf("%d bytes are not freed", n)
 	}
 }

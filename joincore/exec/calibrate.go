@@ -34,8 +34,8 @@ const (
 // smaller share makes the rates less reliable, and if it is very small, those of
 // aggregation are assumed.
 func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r costmodel.Rates, share float64, err error) {
-	c := &calibration{ctx: ctx, provider: p, mem: mem}
-	defer c.data.free(mem)
+	c := &calibration{ctx: ctx, provider: p, mem: joincore.NewAccount("calibration", mem)}
+	defer c.mem.Close()
 	var npj, phj [costmodel.Points]pair
 	points := 0
 	for i := range costmodel.Points {
@@ -67,8 +67,8 @@ const SpotPoint = 2
 // Spot measures costmodel.Rates.ProbeNS[SpotPoint] again, within some tens of ms. share
 // is as for Calibrate.
 func Spot(ctx context.Context, p device.Provider, mem joincore.Memory) (probeNS, share float64, err error) {
-	c := &calibration{ctx: ctx, provider: p, mem: mem}
-	defer c.data.free(mem)
+	c := &calibration{ctx: ctx, provider: p, mem: joincore.NewAccount("calibration", mem)}
+	defer c.mem.Close()
 	var npj, phj pair
 	err = c.point(SpotPoint, &npj, &phj)
 	return npj.probe, c.share(), err
@@ -116,7 +116,7 @@ const slower = 1.3
 type calibration struct {
 	ctx      context.Context
 	provider device.Provider
-	mem      joincore.Memory
+	mem      *joincore.Account
 	data     data
 
 	had, asked time.Duration // of all cores' time, in all measurements

@@ -12,26 +12,17 @@ import (
 var column8 = joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
 
 // data is what calibration joins: n build keys without order or density, and
-// probe keys drawn from them. All columns come from one Memory.
+// probe keys drawn from them.
 type data struct {
 	keys, payload []byte // build side
 	probe, other  []byte
-}
-
-func (d *data) free(mem joincore.Memory) {
-	for _, b := range []*[]byte{&d.keys, &d.payload, &d.probe, &d.other} {
-		if *b != nil {
-			mem.Free(*b)
-			*b = nil
-		}
-	}
 }
 
 // scatter is odd: multiples of it are distinct, and far apart.
 const scatter = 0x9e3779b97f4a7c15
 
 // prepare makes the data for n build rows, a power of two.
-func (d *data) prepare(mem joincore.Memory, n int) error {
+func (d *data) prepare(mem *joincore.Account, n int) error {
 	if err := grow(mem, &d.keys, n); err != nil {
 		return err
 	}
@@ -55,14 +46,11 @@ func (d *data) prepare(mem joincore.Memory, n int) error {
 	return nil
 }
 
-func grow(mem joincore.Memory, b *[]byte, n int) error {
+func grow(mem *joincore.Account, b *[]byte, n int) error {
 	if len(*b) >= 8*n {
 		return nil
 	}
-	if *b != nil {
-		mem.Free(*b)
-		*b = nil
-	}
+	mem.Free(*b)
 	var err error
 	*b, err = mem.Alloc(int64(8 * n))
 	return err

@@ -43,12 +43,13 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		return err
 	}
 	start := time.Now()
-	counted := &meter{mem: mem}
+	counted := joincore.NewAccount("plan", mem)
+	defer counted.Leave()
 	if x, ok := p.(Executor); ok {
 		if stats == nil {
 			stats = &joincore.Stats{}
 		}
-		defer func() { stats.Peak = counted.peak.Load() }()
+		defer func() { stats.Peak = counted.Peak() }()
 		return x.Execute(ctx, plan, inputs, counted, sink, opt, stats)
 	}
 	opt.Device.Inputs = deviceInputs(plan)
@@ -78,7 +79,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		stats.Provider = p.Name()
 		stats.RowsOut, stats.BytesOut = out.Rows.Load(), out.Bytes.Load()
 		stats.JoinTime = time.Since(start) - out.Waits.Each(dev.Streams())
-		stats.Peak = counted.peak.Load()
+		stats.Peak = counted.Peak()
 		stats.Joins, stats.Aggregates = x.joinStats(), x.aggregateStats()
 		if d, ok := dev.(exchanging); ok {
 			stats.Sent, stats.Hops = d.Exchanged()

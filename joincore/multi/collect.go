@@ -22,14 +22,14 @@ func (f *fragment) collect(output columns, counts []int) (*table, error) {
 	}
 	collectors := make([]*collector, x.members())
 	for m := range collectors {
-		collectors[m] = &collector{mem: x.mem, relation: &joincore.Relation{}}
+		collectors[m] = &collector{mem: joincore.NewAccount("rows", x.mem), relation: &joincore.Relation{}}
 		for _, c := range plan.Output {
 			collectors[m].relation.Columns = append(collectors[m].relation.Columns, schema.Column(c))
 		}
 	}
 	release := func() {
 		for _, c := range collectors {
-			c.release()
+			c.mem.Close()
 		}
 	}
 	if _, err := f.run(output, func(m int) joincore.Sink { return collectors[m] }); err != nil {
@@ -68,11 +68,10 @@ func narrow(r *joincore.Relation, at int) error {
 
 // collector is a sink that stores the rows of one member as a relation.
 type collector struct {
-	mem joincore.Memory
+	mem *joincore.Account // of the relation
 
 	mu       sync.Mutex
 	relation *joincore.Relation
-	blocks   [][]byte // of the relation
 }
 
 // Sizes of batches: rows, and the bytes of variable length that a batch has for a
@@ -145,7 +144,6 @@ func (c *collector) Emit(_ context.Context, b *joincore.Batch, rows int, heap []
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.relation.Segments = append(c.relation.Segments, s)
-	c.blocks = append(c.blocks, b.Handle.([]byte))
 	return nil
 }
 
@@ -162,11 +160,3 @@ func full(validity []byte, rows int) bool {
 
 // Discard implements joincore.Sink.
 func (c *collector) Discard(b *joincore.Batch) { c.mem.Free(b.Handle.([]byte)) }
-
-// release frees the rows.
-func (c *collector) release() {
-	for _, b := range c.blocks {
-		c.mem.Free(b)
-	}
-	c.blocks = nil
-}

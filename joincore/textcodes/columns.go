@@ -44,7 +44,7 @@ type columnOf struct {
 }
 
 // extend returns the inputs of the new plan, and completes its parameters.
-func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joincore.Relation, mem *memory, turns device.Turns) ([]*joincore.Relation, error) {
+func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joincore.Relation, mem *joincore.Account, turns device.Turns) ([]*joincore.Relation, error) {
 	numbers, err := r.dictionaries(mem)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joinco
 	return out, numbers.complete(r.plan.Parameters)
 }
 
-func newColumns(input int, from *joincore.Relation, list []added, numbers dictionaries, parameters []joincore.Parameter, mem *memory) (*columns, error) {
+func newColumns(input int, from *joincore.Relation, list []added, numbers dictionaries, parameters []joincore.Parameter, mem *joincore.Account) (*columns, error) {
 	c := &columns{input: input, from: from}
 	var err error
 	if c.rows, err = cpu.NewEvaluator(input, from, parameters); err != nil {
@@ -114,7 +114,7 @@ func newColumns(input int, from *joincore.Relation, list []added, numbers dictio
 }
 
 // take takes the memory of a column, but for that of texts.
-func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dictionaries, mem *memory) error {
+func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dictionaries, mem *joincore.Account) error {
 	c.vectors = make([]joincore.Vector, len(from.Segments))
 	c.nullable = make([]atomic.Bool, len(from.Segments))
 	for s := range c.vectors {
@@ -124,10 +124,10 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dic
 			bytes = 4 * (rows + 1)
 		}
 		var err error
-		if c.vectors[s].Values, err = mem.alloc(bytes); err != nil {
+		if c.vectors[s].Values, err = mem.Alloc(int64(bytes)); err != nil {
 			return err
 		}
-		if c.vectors[s].Validity, err = mem.alloc((rows + 7) / 8); err != nil {
+		if c.vectors[s].Validity, err = mem.Alloc(int64((rows + 7) / 8)); err != nil {
 			return err
 		}
 		for i := range c.vectors[s].Validity {
@@ -146,7 +146,7 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dic
 }
 
 // compute computes all columns of all parts.
-func (c *columns) compute(ctx context.Context, mem *memory, turns device.Turns) error {
+func (c *columns) compute(ctx context.Context, mem *joincore.Account, turns device.Turns) error {
 	return c.each(ctx, turns, func(ctx context.Context, worker, i int) error {
 		for _, col := range c.list {
 			if err := col.part(ctx, c, mem, worker, i); err != nil {
@@ -192,7 +192,7 @@ func (c *columns) work(ctx context.Context, turns device.Turns, worker int, next
 }
 
 // part computes a column in one part.
-func (c *columnOf) part(ctx context.Context, all *columns, mem *memory, worker, i int) error {
+func (c *columnOf) part(ctx context.Context, all *columns, mem *joincore.Account, worker, i int) error {
 	p := all.parts[i]
 	v := &c.vectors[p.segment]
 	null := func(row int) {
@@ -295,7 +295,7 @@ func eachRaw(from *joincore.Relation, column int, p part, put func(row int, b []
 var errHeap = fmt.Errorf("more than 4 GiB of texts in one segment: %w", joincore.ErrUnsupported)
 
 // relation returns the input with the added columns.
-func (c *columns) relation(ctx context.Context, mem *memory, turns device.Turns) (*joincore.Relation, error) {
+func (c *columns) relation(ctx context.Context, mem *joincore.Account, turns device.Turns) (*joincore.Relation, error) {
 	for _, col := range c.list {
 		if col.kind == addedText {
 			if err := c.join(ctx, col, mem, turns); err != nil {
@@ -323,7 +323,7 @@ func (c *columns) relation(ctx context.Context, mem *memory, turns device.Turns)
 }
 
 // join makes one heap of those of a segment's parts.
-func (c *columns) join(ctx context.Context, col *columnOf, mem *memory, turns device.Turns) error {
+func (c *columns) join(ctx context.Context, col *columnOf, mem *joincore.Account, turns device.Turns) error {
 	starts := make([]int, len(c.parts))
 	ends := make([]int, len(c.from.Segments))
 	for i, p := range c.parts {
@@ -336,7 +336,7 @@ func (c *columns) join(ctx context.Context, col *columnOf, mem *memory, turns de
 		}
 		v := &col.vectors[s]
 		var err error
-		if v.Heap, err = mem.alloc(ends[s]); err != nil {
+		if v.Heap, err = mem.Alloc(int64(ends[s])); err != nil {
 			return err
 		}
 		binary.LittleEndian.PutUint32(v.Values[4*c.from.Segments[s].Rows:], uint32(ends[s]))

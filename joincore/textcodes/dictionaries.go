@@ -12,7 +12,7 @@ import (
 type dictionaries map[*vocabulary]*dictionary
 
 // dictionaries makes them, with the constants of the plan.
-func (r *rewriting) dictionaries(mem *memory) (dictionaries, error) {
+func (r *rewriting) dictionaries(mem *joincore.Account) (dictionaries, error) {
 	out := dictionaries{}
 	for _, of := range r.all {
 		if of.mergedInto != nil {
@@ -84,7 +84,7 @@ func (n dictionaries) complete(parameters []joincore.Parameter) error {
 }
 
 // relation returns the numbers and texts of a dictionary as an input (listedColumns).
-func (d *dictionary) relation(mem *memory) (*joincore.Relation, error) {
+func (d *dictionary) relation(mem *joincore.Account) (*joincore.Relation, error) {
 	if d.listed != nil {
 		return d.listed, nil
 	}
@@ -102,7 +102,7 @@ func (d *dictionary) relation(mem *memory) (*joincore.Relation, error) {
 		bytes int
 	}{{&numbers, 4 * rows}, {&offsets, 4 * (rows + 1)}, {&texts, heap}} {
 		var err error
-		if *part.of, err = mem.alloc(part.bytes); err != nil {
+		if *part.of, err = mem.Alloc(int64(part.bytes)); err != nil {
 			return nil, err
 		}
 	}

@@ -43,7 +43,7 @@ const (
 	shards    = 1 << shardBits
 )
 
-func newDictionary(mem *memory) *dictionary {
+func newDictionary(mem *joincore.Account) *dictionary {
 	d := &dictionary{seed: maphash.MakeSeed(), most: mostValues}
 	for i := range d.shards {
 		d.shards[i].dictionary = d

@@ -21,7 +21,7 @@ func TestDictionary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const values, readers = 800, 4
 			arena := &suite.Arena{Poison: true}
-			mem := &memory{from: arena}
+			mem := joincore.NewAccount("texts", arena)
 			d := newDictionary(mem)
 			var codes [readers][values]uint32
 			var wait sync.WaitGroup
@@ -52,7 +52,7 @@ func TestDictionary(t *testing.T) {
 					}
 				}
 			}
-			mem.free()
+			mem.Close()
 			if n := arena.InUse(); n != 0 {
 				t.Errorf("%d bytes are left", n)
 			}
@@ -69,8 +69,8 @@ func textOf(v int) []byte {
 }
 
 func TestDictionaryIsBounded(t *testing.T) {
-	d := newDictionary(&memory{from: &suite.Arena{}})
-	defer d.shards[0].memory.free()
+	d := newDictionary(joincore.NewAccount("texts", &suite.Arena{}))
+	defer d.shards[0].memory.Close()
 	d.most = 10
 	r := d.reader()
 	for i := range 25 {
@@ -79,8 +79,8 @@ func TestDictionaryIsBounded(t *testing.T) {
 			t.Errorf("value %d: %v", i, err)
 		}
 	}
-	d = newDictionary(&memory{from: &suite.Arena{Limit: 1000}})
-	defer d.shards[0].memory.free()
+	d = newDictionary(joincore.NewAccount("texts", &suite.Arena{Limit: 1000}))
+	defer d.shards[0].memory.Close()
 	if _, err := d.reader().code(make([]byte, 2000)); !errors.Is(err, joincore.ErrBudget) {
 		t.Errorf("a budget that is too small: %v", err)
 	}

@@ -52,8 +52,8 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*j
 	if err != nil {
 		return err
 	}
-	taken := &memory{from: mem}
-	defer taken.free()
+	taken := joincore.NewAccount("texts", mem)
+	defer taken.Close()
 	if inputs, err = extend(ctx, r, plan, inputs, taken, opt.Device.Turn()); err != nil {
 		return err
 	}

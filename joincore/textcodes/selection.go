@@ -50,7 +50,7 @@ func (w *rewriter) selected(e joincore.Expr) (joincore.Expr, bool) {
 const noNumber = -1
 
 // complete lists the numbers of the texts of a dictionary for which the condition is true.
-func (s *selection) complete(ctx context.Context, d *dictionary, parameters []joincore.Parameter, mem *memory) error {
+func (s *selection) complete(ctx context.Context, d *dictionary, parameters []joincore.Parameter, mem *joincore.Account) error {
 	texts, err := d.relation(mem)
 	if err != nil {
 		return err

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"sync"
+
+	"gpujoin/joincore"
 )
 
 // shard is the part of a dictionary for some hashes: an open hash table with linear
 // probing, of which at most half is used. All of it is memory of the job.
 type shard struct {
 	dictionary *dictionary
-	memory     *memory
+	memory     *joincore.Account
 
 	mu     sync.Mutex
 	slots  []byte // of slotBytes each; a power of two
@@ -91,7 +93,7 @@ func (s *shard) value(entry []byte) []byte {
 func (s *shard) keep(b []byte) ([]byte, error) {
 	bytes := lengthBytes + len(b)
 	if n := len(s.blocks); n == 0 || len(s.blocks[n-1])-s.end < bytes {
-		block, err := s.memory.alloc(max(min(firstBlock<<min(n, 16), mostBlock), bytes))
+		block, err := s.memory.Alloc(int64(max(min(firstBlock<<min(n, 16), mostBlock), bytes)))
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +109,7 @@ func (s *shard) keep(b []byte) ([]byte, error) {
 // grow doubles the slots.
 func (s *shard) grow() error {
 	old := s.slots
-	slots, err := s.memory.alloc(max(2*len(old), firstSlots*slotBytes))
+	slots, err := s.memory.Alloc(int64(max(2*len(old), firstSlots*slotBytes)))
 	if err != nil {
 		return err
 	}
@@ -124,6 +126,6 @@ func (s *shard) grow() error {
 		}
 		copy(s.slots[slot:], entry)
 	}
-	s.memory.release(old)
+	s.memory.Free(old)
 	return nil
 }

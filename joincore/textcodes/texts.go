@@ -10,11 +10,11 @@ type texts struct {
 }
 
 // add appends a value.
-func (t *texts) add(mem *memory, payload []byte) error {
+func (t *texts) add(mem *joincore.Account, payload []byte) error {
 	size := joincore.TextSize(len(payload), textAlign)
 	n := len(t.blocks)
 	if n == 0 || cap(t.blocks[n-1])-len(t.blocks[n-1]) < size {
-		block, err := mem.alloc(max(min(firstBlock<<min(n, 16), mostBlock), size))
+		block, err := mem.Alloc(int64(max(min(firstBlock<<min(n, 16), mostBlock), size)))
 		if err != nil {
 			return err
 		}
@@ -29,10 +29,10 @@ func (t *texts) add(mem *memory, payload []byte) error {
 }
 
 // move copies the values to a heap, and frees them.
-func (t *texts) move(mem *memory, heap []byte) {
+func (t *texts) move(mem *joincore.Account, heap []byte) {
 	for _, b := range t.blocks {
 		heap = heap[copy(heap, b):]
-		mem.release(b)
+		mem.Free(b)
 	}
 	t.blocks = nil
 }

@@ -8,10 +8,12 @@ import (
 	"gpujoin/joincore"
 )
 
-// Account tracks the memory of one job: its reservation from the budget and how
-// much of the reservation is in use. It implements joincore.Memory for the
-// job's join.
+// Account is the memory of one job: the root of the accounts of its join. Its
+// limit is the job's reservation from the budget.
 type Account struct {
+	*joincore.Account
+	inputs, results, filters, worker *joincore.Account // parts that take no blocks
+
 	budget *Budget
 	store  *Store
 	claim  Claim
@@ -20,16 +22,20 @@ type Account struct {
 	booked    int64 // reserved, as the budget counts it
 	returning bool  // no quota limits its growth
 
-	mu       sync.Mutex
-	reserved int64
-	used     int64
-	results  int64 // unused bytes that are kept for result batches
-	peak     int64
-	closed   bool
-	window   uint32 // current result window, 0: none; its returned batches stay reserved
-	windows  uint32 // number of windows so far
-	trimmed  bool   // the reservation shrinks as memory is returned
-	blocks   map[*byte]*block
+	mu      sync.Mutex
+	kept    int64 // unused bytes that are kept for result batches
+	closed  bool
+	window  uint32 // current result window, 0: none; its returned batches stay reserved
+	windows uint32 // number of windows so far
+	trimmed bool   // the reservation shrinks as memory is returned
+}
+
+func newAccount(b *Budget, s *Store) *Account {
+	a := &Account{budget: b, store: s}
+	a.Account = joincore.NewRoot((*blocks)(a))
+	a.inputs, a.results = joincore.NewAccount("inputs", a), joincore.NewAccount("results", a)
+	a.filters, a.worker = joincore.NewAccount("filters", a), joincore.NewAccount("worker", a)
+	return a
 }
 
 // noWindow marks memory that is not used for results.
@@ -48,19 +54,18 @@ func (a *Account) take(n int64, result bool) (window uint32, err error) {
 	if a.closed {
 		return noWindow, fmt.Errorf("%w: the job has ended", joincore.ErrBudget)
 	}
-	kept := a.results
+	kept := a.kept
 	if result {
 		kept = max(0, kept-n)
 	}
-	if more := a.used + n + kept - a.reserved; more > 0 {
+	if more := a.Used() + n + kept - a.Limit(); more > 0 {
 		if err := a.budget.grow(a, more); err != nil {
-			return noWindow, fmt.Errorf("%w: %d bytes in use, %d reserved, %d more needed", err, a.used, a.reserved, n)
+			return noWindow, fmt.Errorf("%w: %d bytes in use, %d reserved, %d more needed", err, a.Used(), a.Limit(), n)
 		}
-		a.reserved += more
+		a.AddLimit(more)
 	}
-	a.results = kept
-	a.used += n
-	a.peak = max(a.peak, a.used)
+	a.kept = kept
+	a.Take(n)
 	if result {
 		window = a.window
 	}
@@ -71,13 +76,13 @@ func (a *Account) take(n int64, result bool) (window uint32, err error) {
 func (a *Account) give(n int64, window uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.used -= n
+	a.Give(n)
 	if a.closed || a.trimmed {
-		a.shrink(a.used)
+		a.shrink(a.Used())
 	} else if window == spareWindow {
-		a.shrink(a.reserved - n)
+		a.shrink(a.Limit() - n)
 	} else if window != noWindow && window == a.window {
-		a.results += n
+		a.kept += n
 	}
 }
 
@@ -91,12 +96,12 @@ func (a *Account) KeepForResults(n int) int {
 	size := a.store.ExtentSize()
 	a.windows++
 	a.trimmed = false
-	for a.results, a.window = 0, a.windows; n > 0; n-- {
+	for a.kept, a.window = 0, a.windows; n > 0; n-- {
 		want := int64(n) * size
-		more := max(0, a.used+want-a.reserved)
+		more := max(0, a.Used()+want-a.Limit())
 		if more == 0 || a.budget.grow(a, more) == nil {
-			a.reserved += more
-			a.results = want
+			a.AddLimit(more)
+			a.kept = want
 			return n
 		}
 	}
@@ -105,9 +110,9 @@ func (a *Account) KeepForResults(n int) int {
 
 // shrink reduces the reservation to n bytes. The caller holds a's lock.
 func (a *Account) shrink(n int64) {
-	if a.reserved > n {
-		a.budget.release(a, a.reserved-n)
-		a.reserved = n
+	if surplus := a.Limit() - n; surplus > 0 {
+		a.budget.release(a, surplus)
+		a.AddLimit(-surplus)
 	}
 }
 
@@ -117,8 +122,8 @@ func (a *Account) shrink(n int64) {
 func (a *Account) Trim() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.results, a.window, a.trimmed = 0, noWindow, true
-	a.shrink(a.used)
+	a.kept, a.window, a.trimmed = 0, noWindow, true
+	a.shrink(a.Used())
 }
 
 // Close closes the account: it frees all blocks and rejects further
@@ -126,29 +131,19 @@ func (a *Account) Trim() {
 // released. No goroutine of the job may be running.
 func (a *Account) Close() {
 	a.mu.Lock()
-	blocks := a.blocks
-	a.blocks, a.closed, a.results = nil, true, 0
-	for _, b := range blocks {
-		a.used -= b.size()
-	}
+	a.closed, a.kept = true, 0
+	a.shrink(a.Used())
 	a.mu.Unlock()
-	for _, b := range blocks {
-		a.store.putBlock(b)
-	}
-	a.mu.Lock()
-	a.shrink(a.used)
-	a.mu.Unlock()
+	a.Account.Close()
 	a.budget.leave(a)
 }
 
+// blocks are an account as the source of its own memory.
+type blocks Account
+
 // Alloc implements joincore.Memory.
-func (a *Account) Alloc(n int64) ([]byte, error) {
-	if n < 0 {
-		return nil, fmt.Errorf("%w: %d bytes", joincore.ErrInvalid, n)
-	}
-	if n == 0 {
-		return []byte{}, nil
-	}
+func (s *blocks) Alloc(n int64) ([]byte, error) {
+	a := (*Account)(s)
 	if n > a.budget.total {
 		return nil, fmt.Errorf("%w: %d bytes requested at once", joincore.ErrBudget, n)
 	}
@@ -161,31 +156,13 @@ func (a *Account) Alloc(n int64) ([]byte, error) {
 		a.give(class, noWindow)
 		return nil, err
 	}
-	a.mu.Lock()
-	if a.blocks == nil {
-		a.blocks = map[*byte]*block{}
-	}
-	a.blocks[&b.data[0]] = b
-	a.mu.Unlock()
-	return b.data[:n:n], nil
+	return b.data[:n:class], nil
 }
 
 // Free implements joincore.Memory.
-func (a *Account) Free(data []byte) {
-	if cap(data) == 0 {
-		return
-	}
-	first := &data[:1][0]
-	a.mu.Lock()
-	b := a.blocks[first]
-	delete(a.blocks, first)
-	a.mu.Unlock()
-	if b == nil {
-		panic("memory: Free of what Alloc did not return")
-	}
-	size := b.size() // the store may drop the block as soon as it has it
-	a.store.putBlock(b)
-	a.give(size, noWindow)
+func (s *blocks) Free(b []byte) {
+	s.store.putBlock(&block{data: b[:cap(b)]})
+	(*Account)(s).give(int64(cap(b)), noWindow)
 }
 
 // Extent takes an extent from the store, with one reference for the caller. The
@@ -197,12 +174,21 @@ func (a *Account) Extent(result bool) (*Extent, error) {
 	if err != nil {
 		return nil, err
 	}
+	if result {
+		return a.extent(a.results, window)
+	}
+	return a.extent(a.inputs, window)
+}
+
+// extent makes an extent, for which take has been called, one of a part.
+func (a *Account) extent(of *joincore.Account, window uint32) (*Extent, error) {
 	e, err := a.store.getExtent()
 	if err != nil {
-		a.give(size, window)
+		a.give(a.store.ExtentSize(), window)
 		return nil, err
 	}
-	e.owner, e.window = a, window
+	of.Take(a.store.ExtentSize())
+	e.owner, e.of, e.window = a, of, window
 	e.refs.Store(1)
 	return e, nil
 }
@@ -217,24 +203,8 @@ func (a *Account) SpareExtent() (*Extent, error) {
 		a.mu.Unlock()
 		return nil, fmt.Errorf("%w: no spare extent", joincore.ErrBudget)
 	}
-	a.reserved += size
-	a.used += size
-	a.peak = max(a.peak, a.used)
+	a.AddLimit(size)
+	a.Take(size)
 	a.mu.Unlock()
-	e, err := a.store.getExtent()
-	if err != nil {
-		a.give(size, spareWindow)
-		return nil, err
-	}
-	e.owner, e.window = a, spareWindow
-	e.refs.Store(1)
-	return e, nil
-}
-
-// Usage returns the bytes reserved, the bytes in use, and the peak of the bytes
-// in use.
-func (a *Account) Usage() (reserved, used, peak int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.reserved, a.used, a.peak
+	return a.extent(a.filters, spareWindow)
 }

@@ -20,12 +20,14 @@ func (a *Account) Book(n int64) error {
 		a.give(n, noWindow)
 		return err
 	}
+	a.worker.Take(n)
 	return nil
 }
 
 // Unbook releases n bytes charged by Book.
 func (a *Account) Unbook(n int64) {
-	a.store.unbook(n)
+	a.store.pages.Give(n)
+	a.worker.Give(n)
 	a.give(n, noWindow)
 }
 
@@ -50,12 +52,6 @@ func (s *Store) book(n int64) error {
 	if err := s.makeRoom(n); err != nil {
 		return err
 	}
-	s.physical += n
+	s.pages.Take(n)
 	return nil
-}
-
-func (s *Store) unbook(n int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.physical -= n
 }

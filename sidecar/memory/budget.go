@@ -85,7 +85,7 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 		b.mu.Unlock()
 		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTooLarge, n, b.total)
 	}
-	w := &waiter{n: n, claim: claim, done: make(chan struct{}), acct: &Account{budget: b, store: store}}
+	w := &waiter{n: n, claim: claim, done: make(chan struct{}), acct: newAccount(b, store)}
 	holds := b.holds(claim.Group)
 	lack := b.lacks(w)
 	if lack == nil && holds || b.mayPass(w, len(b.queue)) {
@@ -165,7 +165,8 @@ func (b *Budget) holds(group Group) bool {
 // Waiters of the same group would wait for themselves; they are refused.
 func (b *Budget) open(w *waiter) {
 	a := w.acct
-	a.claim, a.reserved, a.booked = w.claim, w.n, w.n
+	a.claim, a.booked = w.claim, w.n
+	a.AddLimit(w.n)
 	b.reserved += w.n
 	b.holders[a], b.accounts[a] = struct{}{}, struct{}{}
 	b.queue = slices.DeleteFunc(b.queue, func(o *waiter) bool {

@@ -3,6 +3,7 @@ package memory
 import (
 	"sync/atomic"
 
+	"gpujoin/joincore"
 	"gpujoin/shm"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,8 @@ type Extent struct {
 	Data []byte
 
 	owner  *Account
-	window uint32 // result window of the owner that the extent counts towards
+	of     *joincore.Account // part of the owner
+	window uint32            // result window of the owner that the extent counts towards
 	refs   atomic.Int32
 }
 
@@ -32,9 +34,10 @@ func (e *Extent) Release() {
 		panic("memory: extent released too often")
 	}
 	if n == 0 {
-		a, window := e.owner, e.window
-		e.owner = nil
+		a, of, window := e.owner, e.of, e.window
+		e.owner, e.of = nil, nil
 		a.store.putExtent(e)
+		of.Give(a.store.ExtentSize())
 		a.give(a.store.ExtentSize(), window)
 	}
 }

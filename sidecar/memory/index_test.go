@@ -129,7 +129,7 @@ func TestBook(t *testing.T) {
 		t.Error(err)
 	}
 	a.Unbook(8 << 20)
-	if _, used, peak := a.Usage(); used != 0 || peak != 8<<20 {
+	if used, peak := a.Used(), a.Peak(); used != 0 || peak != 8<<20 {
 		t.Errorf("%d in use, %d at most", used, peak)
 	}
 }

@@ -112,7 +112,7 @@ func TestAllocFree(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, used, peak := a.Usage(); used != 0 || peak == 0 || peak > 64*mib {
+	if used, peak := a.Used(), a.Peak(); used != 0 || peak == 0 || peak > 64*mib {
 		t.Errorf("%d in use, peak %d", used, peak)
 	}
 	a.Close()

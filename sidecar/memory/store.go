@@ -15,19 +15,19 @@ import (
 // Their total never exceeds the store's limit.
 type Store struct {
 	extentSize int64
-	limit      int64
 	maxExtents int
+	pages      *joincore.Account // extents, blocks and bookings, in use or kept
+	kept       *joincore.Account // blocks that no job has
+	free       *joincore.Account // extents that no job has
 
-	mu       sync.Mutex
-	physical int64 // bytes of extents, blocks and bookings, in use or kept
-	extents  int   // number of existing extents
-	nextID   uint64
-	warm     []*Extent
-	all      index              // all existing extents
-	blocks   map[int64][]*block // kept blocks, by size class
-	kept     int64              // bytes of the kept blocks
-	lastUse  time.Time
-	closed   bool
+	mu      sync.Mutex
+	extents int // number of existing extents
+	nextID  uint64
+	warm    []*Extent
+	all     index              // all existing extents
+	blocks  map[int64][]*block // kept blocks, by size class
+	lastUse time.Time
+	closed  bool
 
 	doomed     []mapping // to be destroyed: still counted, no longer listed
 	destroying int       // mappings that are being destroyed: still counted
@@ -57,7 +57,9 @@ func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
 	if err := shm.CheckExtentSize(extentSize); err != nil {
 		return nil, err
 	}
-	s := &Store{extentSize: extentSize, limit: limit, maxExtents: maxExtents, blocks: map[int64][]*block{}}
+	s := &Store{extentSize: extentSize, maxExtents: maxExtents, pages: joincore.NewRoot(nil), blocks: map[int64][]*block{}}
+	s.pages.AddLimit(limit)
+	s.kept, s.free = joincore.NewAccount("kept blocks", s.pages), joincore.NewAccount("free extents", s.pages)
 	s.destroyed.L = &s.mu
 	return s, nil
 }
@@ -68,18 +70,18 @@ func (s *Store) ExtentSize() int64 { return s.extentSize }
 // makeRoom drops kept memory until n more bytes fit. The caller holds s's lock, which
 // makeRoom releases meanwhile.
 func (s *Store) makeRoom(n int64) error {
-	for s.physical+n > s.limit {
+	for s.pages.Used()+n > s.pages.Limit() {
 		switch {
 		case len(s.doomed) > 0:
 			s.destroyOne()
-		case s.kept > 0:
+		case s.kept.Used() > 0:
 			s.doomBlock(s.popBlock(s.largestKept()))
 		case len(s.warm) > 0:
 			s.doomExtent(s.popExtent())
 		case s.destroying > 0:
 			s.destroyed.Wait()
 		default:
-			return fmt.Errorf("%w: %d bytes in use of %d", joincore.ErrBudget, s.physical, s.limit)
+			return fmt.Errorf("%w: %d bytes in use of %d", joincore.ErrBudget, s.pages.Used(), s.pages.Limit())
 		}
 	}
 	return nil
@@ -109,7 +111,7 @@ func (s *Store) destroyOne() {
 	m.destroy()
 	s.mu.Lock()
 	s.destroying--
-	s.physical -= m.size
+	s.pages.Give(m.size)
 	s.destroyed.Broadcast()
 }
 
@@ -144,7 +146,7 @@ func (s *Store) dropStale(n int64) {
 		for ; n > 0 && len(list) > 0 && list[0].freed.Before(limit); n -= class {
 			s.doomBlock(list[0])
 			list = list[1:]
-			s.kept -= class
+			s.kept.Give(class)
 		}
 		if len(list) == 0 {
 			delete(s.blocks, class)
@@ -164,7 +166,7 @@ func (s *Store) popBlock(class int64) *block {
 	} else {
 		s.blocks[class] = list[:len(list)-1]
 	}
-	s.kept -= class
+	s.kept.Give(class)
 	return b
 }
 
@@ -173,6 +175,7 @@ func (s *Store) popBlock(class int64) *block {
 func (s *Store) popExtent() *Extent {
 	e := s.warm[0]
 	s.warm = append(s.warm[:0], s.warm[1:]...)
+	s.free.Give(s.extentSize)
 	return e
 }
 
@@ -187,7 +190,7 @@ func (s *Store) getBlock(class int64) (*block, error) {
 	s.dropStale(class)
 	err := s.makeRoom(class)
 	if err == nil {
-		s.physical += class
+		s.pages.Take(class)
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -196,7 +199,7 @@ func (s *Store) getBlock(class int64) (*block, error) {
 	b, err := newBlock(class)
 	if err != nil {
 		s.mu.Lock()
-		s.physical -= class
+		s.pages.Give(class)
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
@@ -214,7 +217,7 @@ func (s *Store) putBlock(b *block) {
 	}
 	b.freed = s.lastUse
 	s.blocks[b.size()] = append(s.blocks[b.size()], b)
-	s.kept += b.size()
+	s.kept.Take(b.size())
 }
 
 func (s *Store) getExtent() (*Extent, error) {
@@ -223,20 +226,21 @@ func (s *Store) getExtent() (*Extent, error) {
 	if n := len(s.warm); n > 0 {
 		e := s.warm[n-1]
 		s.warm = s.warm[:n-1]
+		s.free.Give(s.extentSize)
 		s.mu.Unlock()
 		return e, nil
 	}
 	s.mu.Unlock()
-	return s.addExtent(s.limit)
+	return s.addExtent()
 }
 
-// addExtent creates an extent if physical memory stays below limit.
-func (s *Store) addExtent(limit int64) (*Extent, error) {
+// addExtent creates an extent.
+func (s *Store) addExtent() (*Extent, error) {
 	s.mu.Lock()
 	err := s.makeRoom(s.extentSize)
 	switch {
 	case err != nil:
-	case s.closed || s.physical+s.extentSize > limit:
+	case s.closed:
 		err = joincore.ErrBudget
 	case s.extents >= s.maxExtents:
 		err = fmt.Errorf("%w: %d extents exist; the limits on open files and mappings do not allow more", ErrStore, s.extents)
@@ -245,7 +249,7 @@ func (s *Store) addExtent(limit int64) (*Extent, error) {
 		s.mu.Unlock()
 		return nil, err
 	}
-	s.physical += s.extentSize
+	s.pages.Take(s.extentSize)
 	s.extents++
 	s.nextID++
 	id := s.nextID
@@ -254,7 +258,7 @@ func (s *Store) addExtent(limit int64) (*Extent, error) {
 	e, err := newExtent(id, s.extentSize)
 	if err != nil {
 		s.mu.Lock()
-		s.physical -= s.extentSize
+		s.pages.Give(s.extentSize)
 		s.extents--
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
@@ -275,6 +279,7 @@ func (s *Store) putExtent(e *Extent) {
 		return
 	}
 	s.warm = append(s.warm, e)
+	s.free.Take(s.extentSize)
 }
 
 // Warm creates extents, a few milliseconds each, until extents of the given
@@ -284,10 +289,10 @@ func (s *Store) Warm(ctx context.Context, bytes int64) error {
 		s.mu.Lock()
 		have := int64(s.extents) * s.extentSize
 		s.mu.Unlock()
-		if have+s.extentSize > min(bytes, s.limit) {
+		if have+s.extentSize > min(bytes, s.pages.Limit()) {
 			return nil
 		}
-		e, err := s.addExtent(s.limit)
+		e, err := s.addExtent()
 		if err != nil {
 			return err
 		}
@@ -310,6 +315,10 @@ func (s *Store) Close() {
 	}
 }
 
+// Report lists the store's accounts, of which the first one is called path. Accounts
+// of jobs are not among them.
+func (s *Store) Report(path string) []joincore.AccountUsage { return s.pages.Report(path, nil) }
+
 // StoreUsage is a snapshot of a Store.
 type StoreUsage struct {
 	Physical   int64 // bytes of extents and blocks, in use or kept
@@ -323,5 +332,5 @@ type StoreUsage struct {
 func (s *Store) Usage() StoreUsage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return StoreUsage{s.physical, s.extents, len(s.warm), s.kept, s.extentSize}
+	return StoreUsage{s.pages.Used(), s.extents, len(s.warm), s.kept.Used(), s.extentSize}
 }

@@ -38,7 +38,7 @@ func (s *Store) trimOne(warm int64, idle time.Duration) bool {
 	}
 	switch {
 	case len(s.doomed) > 0:
-	case s.kept > 0:
+	case s.kept.Used() > 0:
 		s.doomBlock(s.popBlock(s.largestKept()))
 	case len(s.warm) > 0 && int64(s.extents)*s.extentSize > warm:
 		s.doomExtent(s.popExtent())

@@ -228,7 +228,7 @@ func divided(r *rig) {
 	for round := range 3 {
 		sink := newSink(r.account, plan, 1000)
 		job, free := r.job(plan, inputs, sink)
-		_, before, _ := r.account.Usage()
+		before := r.account.Used()
 		at, stats := time.Now(), joincore.Stats{}
 		if err := r.remote.Run(r.t.Context(), job, &stats); err != nil {
 			r.t.Fatalf("round %d: %v", round, err)
@@ -237,7 +237,7 @@ func divided(r *rig) {
 		if !maps.Equal(sink.result, want) {
 			r.t.Errorf("round %d: %d distinct rows, %d expected", round, len(sink.result), len(want))
 		}
-		if _, used, _ := r.account.Usage(); used != before {
+		if used := r.account.Used(); used != before {
 			r.t.Errorf("round %d: %d bytes in use, then %d", round, before, used)
 		}
 		if stats.Peak < 2*8*rows { // keys of both sides, whatever goes along

@@ -257,7 +257,7 @@ func start(t testing.TB, mode string, change func(*Config)) *rig {
 func (r *rig) idle() {
 	r.t.Helper()
 	r.eventually("the job has given everything back", func() bool {
-		_, used, _ := r.account.Usage()
+		used := r.account.Used()
 		return used == 0
 	})
 }

@@ -107,7 +107,7 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 	defer leave()
 	mem := newMemory(r.book)
 	defer func() {
-		if n := mem.close(); n > 0 {
+		if n := mem.Close(); n > 0 {
 			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()

@@ -47,7 +47,7 @@ func TestMemory(t *testing.T) {
 	for _, b := range blocks[:3] {
 		m.Free(b)
 	}
-	if n := m.close(); n != 1 || m.used == 0 {
+	if n := m.Close(); n != 1 || m.Used() != 0 || m.Peak() != 35<<20+2*pageSize || m.Limit() != m.Peak() {
 		t.Errorf("%d blocks were left", n)
 	}
 	defer func() {
@@ -83,7 +83,7 @@ func TestMemoryHasNoPagesBeforeItIsTouched(t *testing.T) {
 		t.Errorf("%d bytes have %d bytes of pages", bytes, n)
 	}
 	m.Free(b)
-	if n := m.close(); n != 0 {
+	if n := m.Close(); n != 0 {
 		t.Errorf("%d blocks were left", n)
 	}
 }
