@@ -104,11 +104,22 @@ CREATE VIEW links AS
 
 COMMENT ON VIEW links IS 'links between the devices on which gpujoind can run joins';
 
+-- The daemon's memory as a tree: each row includes the rows whose paths begin with
+-- its own. The view is empty if the daemon does not answer. docs/daemon.md, Status,
+-- describes the columns.
+CREATE VIEW memory AS
+    SELECT m.*
+    FROM daemon_status() AS s,
+         pg_catalog.jsonb_to_recordset(s.status -> 'memory') AS m(
+             path text, used bigint, peak bigint, "limit" bigint);
+
+COMMENT ON VIEW memory IS 'memory of gpujoind, by what uses it';
+
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
-REVOKE ALL ON jobs, devices, links FROM PUBLIC;
+REVOKE ALL ON jobs, devices, links, memory FROM PUBLIC;
 GRANT USAGE ON SCHEMA gpujoin TO pg_monitor;
 GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
-GRANT SELECT ON jobs, devices, links TO pg_monitor;
+GRANT SELECT ON jobs, devices, links, memory TO pg_monitor;
 
 -- Only backends that have loaded the library have the planner's hooks.
 DO $$

@@ -39,6 +39,9 @@ FETCH 1 FROM c \g /dev/null
 SELECT role = current_user AS role, database, pid = pg_backend_pid() AS pid, state IN ('streaming', 'done') AS state, reserved > 0 AS reserved,
        age >= unread AS age, unread >= '0' AS unread, spooled
 FROM gpujoin.jobs WHERE pid = pg_backend_pid();
+SELECT regexp_replace(path, '\d+', 'N') AS path, used > 0 AS used, peak >= used AS peak, "limit" >= used AS "limit"
+FROM gpujoin.memory, gpujoin.jobs
+WHERE pid = pg_backend_pid() AND (path = 'daemon' OR path ~ format('^daemon/job %s(/results)?$', job)) ORDER BY 1;
 COMMIT;
 RESET gpujoin.debug_force;
 RESET gpujoin.min_rows;
@@ -52,6 +55,7 @@ SELECT * FROM gpujoin.daemon_status();
 SELECT * FROM gpujoin.jobs;
 SELECT * FROM gpujoin.devices;
 SELECT * FROM gpujoin.links;
+SELECT * FROM gpujoin.memory;
 SET gpujoin.enabled = off;
 SET gpujoin.socket = '/tmp/mine';
 RESET ROLE;
@@ -61,6 +65,7 @@ SELECT version IS NOT NULL AS answered FROM gpujoin.status();
 SELECT count(*) > 0 AS answered FROM gpujoin.devices;
 SELECT count(*) >= 0 AS allowed FROM gpujoin.jobs;
 SELECT count(*) >= 0 AS allowed FROM gpujoin.links;
+SELECT count(*) > 0 AS answered FROM gpujoin.memory;
 RESET ROLE;
 DROP ROLE regress_gpujoin_user;
 
@@ -70,6 +75,7 @@ SELECT * FROM gpujoin.status();
 SELECT * FROM gpujoin.jobs;
 SELECT * FROM gpujoin.devices;
 SELECT * FROM gpujoin.links;
+SELECT * FROM gpujoin.memory;
 RESET gpujoin.socket;
 
 -- settings
