@@ -9,7 +9,7 @@ import (
 // of several processes, which core drops when the parallel block has been added.
 func TestSerialBlockKeepsParallelNative(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, "set gpujoin.enable_aggregates = on", "set gpujoin.min_rows = 0", "set gpujoin.estimate_native = off",
+	s := w.Session(t, "set gpujoin.enable_aggregates = on", "set gpujoin.min_rows = 0", "set gpujoin.estimate_native = off",
 		"set gpujoin.startup_cost = 0", "set max_parallel_workers_per_gather = 2", "set parallel_setup_cost = 300",
 		"set enable_sort = off", "set plan_cache_mode = force_generic_plan",
 		"prepare grouped as select g, sum(id), count(*) from fact group by g")
@@ -17,7 +17,7 @@ func TestSerialBlockKeepsParallelNative(t *testing.T) {
 	if len(planned.Jobs()) != 1 || planned.Text("Custom Plan Provider") != "OffloadBlock" {
 		t.Fatalf("not a serial block: %v", planned)
 	}
-	if err := w.d.Stop(); err != nil {
+	if err := w.Daemon.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	plan := strings.Join(query(t, s, "explain (analyze, costs off, timing off) execute grouped").Rows, "\n")

@@ -11,7 +11,7 @@ import (
 // operators, and raises an error only if PostgreSQL does.
 func TestNumericBounds(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, `
+	s := w.Session(t, `
 		create schema if not exists bounds; set search_path = bounds, public;
 		drop table if exists prices, small;
 		create table prices (k int8, a numeric(12,2), b numeric(18,0), c numeric(18,18));
@@ -39,13 +39,13 @@ func TestNumericBounds(t *testing.T) {
 		}
 	}
 	exec(t, s, "drop schema bounds cascade")
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }
 
 // A numeric bound leaks no memory when its join is rescanned.
 func TestNumericBoundsMemory(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, `
+	s := w.Session(t, `
 		create schema if not exists bounds; set search_path = bounds, public;
 		drop table if exists prices, small;
 		create table prices (k int8, a numeric(12,2));
@@ -72,5 +72,5 @@ func TestNumericBoundsMemory(t *testing.T) {
 		t.Errorf("the query's memory grew from %d to %d bytes in 180 scans", first, last)
 	}
 	exec(t, s, "drop schema bounds cascade")
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }

@@ -71,7 +71,7 @@ func nativeTime(t *testing.T, s *harness.Session, sql string) float64 {
 // leading columns with a fixed offset.
 func TestWalkCost(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, free...)
+	s := w.Session(t, free...)
 	const rows = 1000
 	exec(t, s, fmt.Sprintf(`create table walked (k int not null, f1 int not null, f2 int8 not null, n3 int, n4 int, v5 text, n6 int, n7 int);
 		insert into walked select g, g, g, g, g, g, g, g from generate_series(1, %d) g;
@@ -103,7 +103,7 @@ func TestWalkCost(t *testing.T) {
 // The margin applies to all costs but the scans' own.
 func TestCostMargin(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, free...)
+	s := w.Session(t, free...)
 	const sql = "select f.id from fact f join dim d using (k)"
 	exec(t, s, "set gpujoin.startup_cost = 1e6")
 	scans := jobCost(t, s, sql) - 1e6
@@ -121,7 +121,7 @@ func TestCostMargin(t *testing.T) {
 // A result with a small estimate is charged for returning a larger one.
 func TestReturnOfSmallEstimates(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, free...)
+	s := w.Session(t, free...)
 	exec(t, s, `create table wide_range as select g as k, g as v from generate_series(1, 10000) g;
 		create table narrow as select g * 100 as k from generate_series(1, 100) g;
 		analyze wide_range, narrow`)
@@ -146,11 +146,11 @@ func TestReturnOfSmallEstimates(t *testing.T) {
 // less processor time than a backend.
 func TestLoadCost(t *testing.T) {
 	w := theWorld(t)
-	status, err := os.ReadFile(w.c.DaemonSocket() + ".status")
+	status, err := os.ReadFile(w.Cluster.DaemonSocket() + ".status")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fake := filepath.Join(w.c.Sock, "loaded")
+	fake := filepath.Join(w.Cluster.Sock, "loaded")
 	file, err := os.OpenFile(fake+".status", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestLoadCost(t *testing.T) {
 	const coresOffset, loadOffset, timeOffset, checked = 12, 272, 24, 32 // docs/protocol.md
 	binary.LittleEndian.PutUint32(status[coresOffset:], 8)
 	// cost returns the cost of the daemon's work under this load; beats 0: unknown.
-	s := w.session(t, append(slices.Clone(free), fmt.Sprintf("set gpujoin.socket = '%s'", fake))...)
+	s := w.Session(t, append(slices.Clone(free), fmt.Sprintf("set gpujoin.socket = '%s'", fake))...)
 	cost := func(beats uint64, running, threads, queued, share uint32) float64 {
 		load := binary.LittleEndian.AppendUint64(nil, beats)
 		for _, v := range []uint32{running, threads, queued, share} {
@@ -211,7 +211,7 @@ func TestLoadCost(t *testing.T) {
 // times of both, which core's costs of a row and a page do not change.
 func TestCostFollowsNativeCost(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, free...)
+	s := w.Session(t, free...)
 	const sql = "select f.id from fact f join dim d using (k)"
 	set := func(factor float64) {
 		exec(t, s, fmt.Sprintf("set seq_page_cost = %v; set cpu_tuple_cost = %v; set cpu_operator_cost = %v",
@@ -234,7 +234,7 @@ func TestCostFollowsNativeCost(t *testing.T) {
 // each reference to a unique key, and fewer if no index promises that.
 func TestRowsOfJoinsByTwoColumns(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, "set gpujoin.debug_force = on", "set max_parallel_workers_per_gather = 0")
+	s := w.Session(t, "set gpujoin.debug_force = on", "set max_parallel_workers_per_gather = 0")
 	exec(t, s, `create table referred as select g as a, g * 7 as b, g as v from generate_series(1, 10000) g;
 		create table referring as select a, b, v from referred;
 		analyze referred, referring`)
@@ -264,13 +264,13 @@ func TestRowsOfJoinsByTwoColumns(t *testing.T) {
 // page of an index that PostgreSQL does not read.
 func TestPlanningReadsNoIndex(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t)
+	s := w.Session(t)
 	exec(t, s, `create table chosen as select g * 100 as k from generate_series(1, 10) g;
 		create table probed as select (g::int8 / 20 * 7919 % 10000)::int as k, g as v from generate_series(0, 199999) g;
 		create index probed_k on probed (k); analyze chosen, probed`)
 	read := map[string]string{}
 	for _, enabled := range []string{"off", "on"} {
-		s := w.session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set enable_hashjoin = off",
+		s := w.Session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set enable_hashjoin = off",
 			"set enable_mergejoin = off", "set enable_bitmapscan = off", "set random_page_cost = 0.01",
 			"set gpujoin.enabled = "+enabled, "begin")...)
 		query(t, s, "explain select sum(p.v) from probed p join chosen using (k)")
@@ -285,7 +285,7 @@ func TestPlanningReadsNoIndex(t *testing.T) {
 // rows by an index, also below a join. A condition may select just these keys.
 func TestProbesOfMissingKeys(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on",
+	s := w.Session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on",
 		"set enable_hashjoin = off", "set enable_mergejoin = off", "set enable_bitmapscan = off",
 		"set enable_material = off", "set enable_memoize = off", "set random_page_cost = 0.01", "set seq_page_cost = 0.01")...)
 	exec(t, s, `create table probed as select g % 1000 * 10 as k, g % 100 as c, g as v from generate_series(1, 20000) g;
@@ -314,7 +314,7 @@ func TestProbesOfMissingKeys(t *testing.T) {
 // job that is expected to take longer than that path does not look cheaper.
 func TestLargerJobIsSlower(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set gpujoin.startup_cost = 1", "set gpujoin.cached_page_cost = 0.1",
+	s := w.Session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set gpujoin.startup_cost = 1", "set gpujoin.cached_page_cost = 0.1",
 		"set seq_page_cost = 0.1", "set random_page_cost = 0.1", "set cpu_tuple_cost = 0.001",
 		"set cpu_index_tuple_cost = 0.0005", "set cpu_operator_cost = 0.00025")...)
 	// One row of the two columns' join is expected by PostgreSQL, many by the extension.

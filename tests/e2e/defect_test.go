@@ -11,8 +11,8 @@ import (
 // the query runs the native plan instead of failing, and EXPLAIN says so.
 func TestPlanWithDefect(t *testing.T) {
 	w := newWorld(t)
-	library := compileLibrary(t, w, "testdata/neighbour.c", "-DDROPS_COLUMNS")
-	in, err := w.c.ConnectWith(t.Context(), "session_preload_libraries", "gpujoin, "+library)
+	library := compileLibrary(t, w.Cluster, "testdata/neighbour.c", "-DDROPS_COLUMNS")
+	in, err := w.Cluster.ConnectWith(t.Context(), "session_preload_libraries", "gpujoin, "+library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestPlanWithDefect(t *testing.T) {
 			t.Errorf("explain %s: %q", c.sql, lines)
 		}
 	}
-	if !asserts && !strings.Contains(w.c.Server().Log(), "gpujoin runs a native plan: internal: "+defect) {
+	if !asserts && !strings.Contains(w.Cluster.Server().Log(), "gpujoin runs a native plan: internal: "+defect) {
 		t.Error("the server's log does not say so")
 	}
 }

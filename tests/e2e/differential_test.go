@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"gpujoin/tests/differential"
+	"gpujoin/tests/harness/sqltest"
 )
 
 // Random queries return the same rows, or raise the same errors, natively and
 // offloaded. make differential runs more of them.
 func TestDifferential(t *testing.T) {
 	ctx := context.Background()
-	w, err := differential.Start(ctx, env)
+	w, err := differential.Start(ctx, sqltest.Env)
 	if err != nil {
 		t.Fatal(err)
 	}

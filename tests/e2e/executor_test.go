@@ -38,19 +38,19 @@ func TestExecutor(t *testing.T) {
 		{"order", "", theJoin + " order by f.id desc, d.v"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := w.session(t)
+			s := w.Session(t)
 			for _, workers := range []int{0, 2} {
 				exec(t, s, fmt.Sprintf("reset all; set max_parallel_workers_per_gather = %d; %s", workers, c.settings))
 				sameAsNative(t, s, c.sql)
 			}
 		})
 	}
-	w.unharmed(t, nil)
+	w.Unharmed(t, nil)
 }
 
 func TestCursors(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, native)
+	s := w.Session(t, native)
 	want := slices.Sorted(slices.Values(query(t, s, theJoin).Rows))
 	for _, hold := range []string{"", "with hold"} {
 		for _, end := range []string{"close c; commit", "commit", "rollback"} {
@@ -72,7 +72,7 @@ func TestCursors(t *testing.T) {
 			}
 		}
 	}
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }
 
 func isSubset(some, sorted []string) bool {
@@ -94,10 +94,10 @@ func isSubset(some, sorted []string) bool {
 // that disable offloading.
 func TestPreparedStatements(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, native)
+	s := w.Session(t, native)
 	const text = "select f.id, d.v from fact f join dim d on f.k = d.k where f.g = $1 and d.v >= $2"
 	expect := func(g, v int) *harness.Result {
-		return query(t, w.session(t, native), strings.NewReplacer("$1", fmt.Sprint(g), "$2", fmt.Sprint(v)).Replace(text))
+		return query(t, w.Session(t, native), strings.NewReplacer("$1", fmt.Sprint(g), "$2", fmt.Sprint(v)).Replace(text))
 	}
 	exec(t, s, forced+"set plan_cache_mode = force_generic_plan; prepare p (int8, int8) as "+text)
 	check := func(what string, offloaded int) {
@@ -117,26 +117,22 @@ func TestPreparedStatements(t *testing.T) {
 	check("switched off", 0)
 	exec(t, s, "set gpujoin.enabled = on")
 	check("switched on", 1)
-	if err := w.d.Kill(); err != nil {
+	if err := w.Daemon.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	check("without a daemon", 0)
-	d, err := w.c.StartDaemon(daemonOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.d = d
+	w.Restart(t)
 	check("with another daemon", 1)
 	exec(t, s, "alter table dim add column w int8 default 7")
 	check("after DDL", 1)
 	exec(t, s, "alter table dim drop column w")
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }
 
 // Errors during a join, caught and not caught.
 func TestSubtransactions(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced)
+	s := w.Session(t, forced)
 	const failing = "select sum(1 / (d.v - 20000)) from fact f join dim d on f.k = d.k"
 	exec(t, s, "begin; savepoint a")
 	for range 20 {
@@ -168,5 +164,5 @@ func TestSubtransactions(t *testing.T) {
 	if n := query(t, s, "select pg_temp.caught()").Rows[0]; n != "50" {
 		t.Errorf("%s errors were caught instead of 50", n)
 	}
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }

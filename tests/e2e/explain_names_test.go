@@ -17,7 +17,7 @@ func TestExplainNamesAreUnique(t *testing.T) {
 	} {
 		for _, workers := range []int{0, 2} {
 			t.Run(fmt.Sprintf("%s, %d workers", name, workers), func(t *testing.T) {
-				s := w.session(t, forced, "set gpujoin.enable_aggregates = on", fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+				s := w.Session(t, forced, "set gpujoin.enable_aggregates = on", fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
 				rows := query(t, s, "explain (analyze, verbose, buffers, format json) "+sql).Rows
 				text := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(strings.Join(rows, "\n"))
 				if !strings.Contains(text, `"Participants"`) {
@@ -29,7 +29,7 @@ func TestExplainNamesAreUnique(t *testing.T) {
 			})
 		}
 	}
-	w.unharmed(t, nil)
+	w.Unharmed(t, nil)
 }
 
 // repeatedName reads a JSON value and returns a name that one of its objects has twice; "" if

@@ -19,7 +19,7 @@ func TestExplainPhases(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
-			s := w.session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+			s := w.Session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
 			nodes := explain(t, s, "analyze", twoJoins).OffloadJoins()
 			if len(nodes) != 1 || len(nodes[0].Joins()) != 2 {
 				t.Fatalf("not one OffloadJoin of two joins: %v", nodes)
@@ -29,7 +29,7 @@ func TestExplainPhases(t *testing.T) {
 			}
 		})
 	}
-	w.unharmed(t, nil)
+	w.Unharmed(t, nil)
 }
 
 // checkPhases compares a join's phases with its time; only the topmost join of
@@ -59,7 +59,7 @@ func TestExplainTiming(t *testing.T) {
 	w := theWorld(t)
 	line := regexp.MustCompile(`(?m)^ +Phase [a-z ]+: (predicted \d+\.\d{3} ms, )?actual \d+\.\d{3} ms$`)
 	for _, workers := range []int{0, 2} {
-		s := w.session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+		s := w.Session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
 		for options, want := range map[string]bool{
 			"": false, "verbose": false, "analyze": true, "analyze, summary off": true,
 			"analyze, timing off": false, "analyze, timing off, summary on": false,
@@ -81,17 +81,17 @@ func TestExplainTiming(t *testing.T) {
 			}
 		}
 	}
-	w.unharmed(t, nil)
+	w.Unharmed(t, nil)
 }
 
 // EXPLAIN without ANALYZE needs no daemon: a plan made while the daemon lived
 // is shown in the same way after its end.
 func TestExplainAsksNobody(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, forced, "set plan_cache_mode = force_generic_plan; prepare p as "+twoJoins)
+	s := w.Session(t, forced, "set plan_cache_mode = force_generic_plan; prepare p as "+twoJoins)
 	const statement = "explain (verbose) execute p"
 	want := query(t, s, statement).Rows
-	if err := w.d.Kill(); err != nil {
+	if err := w.Daemon.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	got := query(t, s, statement).Rows
@@ -106,7 +106,7 @@ func TestExplainAsksNobody(t *testing.T) {
 func TestExplainChildren(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
-		s := w.session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
+		s := w.Session(t, forced, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
 		node := explain(t, s, "analyze", twoJoins).OffloadJoins()[0]
 		var want []any
 		for _, i := range node.Inputs() {
@@ -137,5 +137,5 @@ func TestExplainChildren(t *testing.T) {
 			}
 		}
 	}
-	w.unharmed(t, nil)
+	w.Unharmed(t, nil)
 }

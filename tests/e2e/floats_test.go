@@ -9,7 +9,7 @@ import (
 // digit whatever the order of the rows and the number of workers.
 func TestFloatAggregates(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, native, `
+	s := w.Session(t, native, `
 		create schema if not exists floats; set search_path = floats;
 		drop table if exists measured, shuffled;
 		select setseed(0.25);
@@ -50,13 +50,13 @@ func TestFloatAggregates(t *testing.T) {
 		})
 	}
 	exec(t, s, "drop schema floats cascade")
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }
 
 // A generic plan that adds floats in the daemon is not used once the setting is off.
 func TestCachedPlanFollowsFloatAggregates(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced, "set gpujoin.enable_aggregates = on", "set plan_cache_mode = force_generic_plan", "set gpujoin.float_aggregates = on",
+	s := w.Session(t, forced, "set gpujoin.enable_aggregates = on", "set plan_cache_mode = force_generic_plan", "set gpujoin.float_aggregates = on",
 		"prepare added as select g, sum(id::float8) from fact group by g")
 	for _, c := range []struct {
 		set  string
@@ -67,5 +67,5 @@ func TestCachedPlanFollowsFloatAggregates(t *testing.T) {
 			t.Errorf("gpujoin.float_aggregates = %s: %d jobs instead of %d in %v", c.set, len(plan.Jobs()), c.jobs, plan)
 		}
 	}
-	w.unharmed(t, nil)
+	w.Unharmed(t, nil)
 }

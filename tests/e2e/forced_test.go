@@ -11,7 +11,7 @@ import (
 // the native plan one probe.
 func TestForcedJobForEachRow(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, "set max_parallel_workers_per_gather = 0")
+	s := w.Session(t, "set max_parallel_workers_per_gather = 0")
 	exec(t, s, `create table probed as select i as k, i * 10 as v from generate_series(0::int8, 499999) i;
 		create index on fact (id); create index on probed (k); analyze fact, probed`)
 	const sql = "select sum((select sum(p.v) from fact f join probed p on p.k = f.k where f.id = x)) from generate_series(1, 200) x"

@@ -11,11 +11,11 @@ import (
 func TestLeaderReturnsGroups(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select f.id, count(*), sum(d.v) from fact f join dim d on f.k = d.k group by f.id"
-	native := w.session(t, "set gpujoin.enabled = off")
+	native := w.Session(t, "set gpujoin.enabled = off")
 	want := query(t, native, sql)
 	for _, leader := range []string{"on", "off"} {
 		t.Run("participation "+leader, func(t *testing.T) {
-			s := w.session(t, forced, "set gpujoin.enable_aggregates = on; set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
+			s := w.Session(t, forced, "set gpujoin.enable_aggregates = on; set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
 			blocks := explain(t, s, "analyze", sql).Jobs()
 			if len(blocks) != 1 {
 				t.Fatalf("%d blocks: %v", len(blocks), blocks)
@@ -35,7 +35,7 @@ func TestLeaderReturnsGroups(t *testing.T) {
 			}
 		})
 	}
-	w.unharmed(t, nil)
+	w.Unharmed(t, nil)
 }
 
 // fedAndReturned sums the rows of the leader and of the workers.

@@ -34,7 +34,7 @@ func shownCost(t *testing.T, s *harness.Session, sql string) float64 {
 // such a scan, too, but not the probes.
 func TestJobBelowOtherJoins(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, "set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0",
+	s := w.Session(t, "set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0",
 		"set gpujoin.startup_cost = 1", "set gpujoin.cached_page_cost = 0.01", "set join_collapse_limit = 1",
 		"set enable_hashjoin = off", "set enable_mergejoin = off", "set enable_bitmapscan = off", "set enable_material = off",
 		"set enable_memoize = off", "set random_page_cost = 0.001", "set seq_page_cost = 8",
@@ -66,7 +66,7 @@ func TestSerialJobAndNativePlanOfSeveralProcesses(t *testing.T) {
 		t.Skip("needs two processors: with one, several processes are not faster")
 	}
 	w := newWorld(t)
-	s := w.session(t, "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0", "set gpujoin.cached_page_cost = 0.01",
+	s := w.Session(t, "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0", "set gpujoin.cached_page_cost = 0.01",
 		"set enable_bitmapscan = off", "set enable_material = off", "set enable_memoize = off", "set enable_mergejoin = off",
 		"set max_parallel_workers_per_gather = 2", "set min_parallel_table_scan_size = 0",
 		"set parallel_setup_cost = 0", "set parallel_tuple_cost = 0",
@@ -96,7 +96,7 @@ func TestSerialJobAndNativePlanOfSeveralProcesses(t *testing.T) {
 // comparison or a row to cost.
 func TestTimeOfGroupingSets(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set gpujoin.enable_aggregates = on")...)
+	s := w.Session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set gpujoin.enable_aggregates = on")...)
 	exec(t, s, `create table grouped as select g % 7 as a, g % 11 as b, g % 13 as c, g as v from generate_series(1, 50000) g;
 		analyze grouped`)
 	time := func(sets string) float64 {

@@ -11,7 +11,7 @@ import (
 // one pair of quotes prevents all connections until it is reset.
 func TestPreloadLibraries(t *testing.T) {
 	w := theWorld(t)
-	s, err := w.c.Connect(t.Context())
+	s, err := w.Cluster.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestPreloadLibraries(t *testing.T) {
 	defer exec(t, s, "drop database preloading")
 	alter := "alter database preloading "
 	loaded := func() (string, error) {
-		in, err := w.c.ConnectAs(t.Context(), "postgres", "preloading")
+		in, err := w.Cluster.ConnectAs(t.Context(), "postgres", "preloading")
 		if err != nil {
 			return "", err
 		}

@@ -13,7 +13,7 @@ import (
 // native plans, as EXPLAIN shows it, and the jobs' costs.
 func TestRejectedCost(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, "set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 1e6", "set gpujoin.explain_rejected = on", "set gpujoin.enable_aggregates = on")
+	s := w.Session(t, "set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 1e6", "set gpujoin.explain_rejected = on", "set gpujoin.enable_aggregates = on")
 	for _, workers := range []int{0, 2} {
 		exec(t, s, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set parallel_setup_cost = 0; set parallel_tuple_cost = 0; set min_parallel_table_scan_size = 0", workers))
 		s.Notices()
@@ -78,7 +78,7 @@ func TestEveryRejectionIsSaid(t *testing.T) {
 		{"set geqo_threshold = 2", "set gpujoin.min_rows = 0"},
 	}
 	for _, set := range settings {
-		s := w.session(t, append(slices.Clone(set), "set gpujoin.explain_rejected = on", "set gpujoin.enable_aggregates = on")...)
+		s := w.Session(t, append(slices.Clone(set), "set gpujoin.explain_rejected = on", "set gpujoin.enable_aggregates = on")...)
 		for _, q := range queries {
 			s.Notices()
 			plan := strings.Join(query(t, s, "explain "+q.text).Rows, "\n")
@@ -113,7 +113,7 @@ func TestEveryRejectionIsSaid(t *testing.T) {
 // condition that refers to no table.
 func TestRejectedGated(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced, "set gpujoin.explain_rejected = on")
+	s := w.Session(t, forced, "set gpujoin.explain_rejected = on")
 	if query(t, s, "select current_setting('server_version_num')::int >= 170000").Rows[0] == "t" {
 		t.Skip("PostgreSQL 17 asks about such joins")
 	}

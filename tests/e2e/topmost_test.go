@@ -14,7 +14,7 @@ import (
 // only, the job would seem cheaper than the later one, though it takes longer.
 func TestTopmostJoinIsOfferedLast(t *testing.T) {
 	w := newWorld(t)
-	s := w.session(t, "set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0",
+	s := w.Session(t, "set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0",
 		"set enable_hashjoin = off", "set enable_mergejoin = off", "set enable_bitmapscan = off",
 		"set random_page_cost = 0.001", "set seq_page_cost = 5", "set gpujoin.cached_page_cost = 0.01",
 		"set cpu_tuple_cost = 0.0001", "set cpu_index_tuple_cost = 0.00005", "set cpu_operator_cost = 0.000025",
@@ -65,8 +65,8 @@ func TestReplacedSearchHook(t *testing.T) {
 	if err := os.WriteFile(source, []byte(searcher), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	library := compileLibrary(t, w, source)
-	s := w.session(t, "set gpujoin.debug_force = on", "load '"+library+"'")
+	library := compileLibrary(t, w.Cluster, source)
+	s := w.Session(t, "set gpujoin.debug_force = on", "load '"+library+"'")
 	const sql = "select count(*), sum(f.id) from fact f join dim d using (k)"
 	for _, blocks := range []string{"off", "on"} {
 		exec(t, s, "set gpujoin.enable_aggregates = "+blocks)

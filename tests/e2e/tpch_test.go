@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 	"gpujoin/tests/tpch"
 )
 
@@ -15,10 +16,10 @@ var innerJoins = map[int]bool{2: true, 3: true, 5: true, 7: true, 8: true, 9: tr
 func TestTPCH(t *testing.T) {
 	const sf = 0.01
 	w := newWorld(t)
-	s := w.session(t)
+	s := w.Session(t)
 	ctx, cancel := bounded()
 	defer cancel()
-	if err := tpch.Load(ctx, env, s, sf, func(string) {}); err != nil {
+	if err := tpch.Load(ctx, sqltest.Env, s, sf, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 22 {
@@ -38,5 +39,5 @@ func TestTPCH(t *testing.T) {
 			}
 		}
 	}
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }

@@ -13,7 +13,7 @@ import (
 // size, and compressed and external ones, like any other.
 func TestLongValues(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, `
+	s := w.Session(t, `
 		create schema if not exists long; set search_path = long, public;
 		drop table if exists big, small;
 		create table big (k int8, kind text, v text, b bytea);
@@ -43,7 +43,7 @@ func TestLongValues(t *testing.T) {
 		sameAsNative(t, s, sql)
 	}
 	exec(t, s, "drop schema long cascade")
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }
 
 // A job with more than 2,000 texts leaves less room for a text in a batch than the
@@ -52,7 +52,7 @@ func TestLongValues(t *testing.T) {
 func TestManyTexts(t *testing.T) {
 	const columns, arguments = 1100, 100
 	w := theWorld(t)
-	s := w.session(t, "set max_parallel_workers_per_gather = 0")
+	s := w.Session(t, "set max_parallel_workers_per_gather = 0")
 	var left, right []string
 	for i := range columns {
 		left = append(left, fmt.Sprintf("l.c%d", i))
@@ -81,7 +81,7 @@ func TestManyTexts(t *testing.T) {
 
 func TestVerify(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, "set gpujoin.verify = on")
+	s := w.Session(t, "set gpujoin.verify = on")
 	for _, sql := range []string{
 		theJoin,
 		"select count(*), sum(d.v) from fact f join dim d on f.k = d.k",
@@ -97,14 +97,14 @@ func TestVerify(t *testing.T) {
 		}
 		sameAsNative(t, s, sql)
 	}
-	w.unharmed(t, s)
+	w.Unharmed(t, s)
 }
 
 // Users without privileges get PostgreSQL's own errors and rows: offloading
 // reads nothing that they may not read.
 func TestPrivileges(t *testing.T) {
 	w := newWorld(t)
-	admin := w.session(t, `
+	admin := w.Session(t, `
 		create role clerk login;
 		create table ledger as select i as k, i % 3 as owner, 'secret ' || i as memo from generate_series(1::int8, 3000) i;
 		create table names as select i as k, 'name ' || i as name from generate_series(1::int8, 3000) i;
@@ -115,7 +115,7 @@ func TestPrivileges(t *testing.T) {
 		analyze ledger, names`)
 	ctx, cancel := bounded()
 	defer cancel()
-	clerk, err := w.c.ConnectAs(ctx, "clerk", "postgres")
+	clerk, err := w.Cluster.ConnectAs(ctx, "clerk", "postgres")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,5 +139,5 @@ func TestPrivileges(t *testing.T) {
 	if _, err := clerk.Query(ctx, "select * from gpujoin.status()"); harness.SQLState(err) != "42501" {
 		t.Errorf("a user asked for gpujoin.status(): %v", err)
 	}
-	w.unharmed(t, clerk)
+	w.Unharmed(t, clerk)
 }

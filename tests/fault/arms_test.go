@@ -95,7 +95,7 @@ func TestFinishedJobHoldsNothing(t *testing.T) {
 		{"append", "select f.id from fact f join dim d on f.k = d.k where f.id = 1 union all select i from generate_series(1::int8, 40000) i"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := w.session(t, forced, serial)
+			s := w.Session(t, forced, serial)
 			if strings.HasSuffix(c.name, "verified") {
 				exec(t, s, "set gpujoin.verify = on")
 			}
@@ -107,7 +107,7 @@ func TestFinishedJobHoldsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if all := append(got, rest...); len(all) != len(w.expect(t, c.sql).Rows) {
+			if all := append(got, rest...); len(all) != len(w.Expect(t, c.sql).Rows) {
 				t.Errorf("%d rows", len(all))
 			}
 			exec(t, s, "commit")
@@ -121,14 +121,14 @@ func TestFinishedJobHoldsNothing(t *testing.T) {
 func TestRewindKeepsInputsOnly(t *testing.T) {
 	w := theWorld(t)
 	const sql = "select t.g, x.id from tiny t left join (select f.g, f.id from fact f join dim d on f.k = d.k offset 0) x on x.g > t.g"
-	s := w.session(t, forced, serial, "set enable_material = off; set enable_hashjoin = off; set enable_mergejoin = off")
+	s := w.Session(t, forced, serial, "set enable_material = off; set enable_hashjoin = off; set enable_mergejoin = off")
 	exec(t, s, "begin; declare c no scroll cursor for "+sql)
 	query(t, s, "fetch 36001 from c") // the rows of tiny's first row, and one more
 	r := reportOf(t, s)
 	if len(r.Jobs) != 1 {
 		t.Fatalf("%d jobs", len(r.Jobs))
 	}
-	if rest, err := fetchAll(s, 5000); err != nil || 36001+len(rest) != len(w.expect(t, sql).Rows) {
+	if rest, err := fetchAll(s, 5000); err != nil || 36001+len(rest) != len(w.Expect(t, sql).Rows) {
 		t.Errorf("%d rows, %v", 36001+len(rest), err)
 	}
 	if r := reportOf(t, s); len(r.Jobs) != 1 || r.Reserved != r.Used {

@@ -29,7 +29,7 @@ func awaitWorkers(t *testing.T, w *world, leader int) {
 		if time.Now().After(deadline) {
 			t.Fatal("no parallel worker comes")
 		}
-		if len(query(t, w.witness, fmt.Sprintf("select pid from pg_stat_activity where leader_pid = %d", leader)).Rows) > 0 {
+		if len(query(t, w.Witness, fmt.Sprintf("select pid from pg_stat_activity where leader_pid = %d", leader)).Rows) > 0 {
 			return
 		}
 	}
@@ -49,7 +49,7 @@ func TestTerminateWorker(t *testing.T) {
 			}
 			t.Run(ph.name+", leader "+leader, func(t *testing.T) {
 				s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
-				h := w.p.HoldFrame(ph.msg, ph.nth)
+				h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 				done := ask(s, theJoin)
 				reached(t, h, done)
 				awaitWorkers(t, w, s.PID())
@@ -69,14 +69,14 @@ func TestStoppedBackend(t *testing.T) {
 	for _, ph := range chosen("queue", "mid feed", "running", "mid result") {
 		t.Run(ph.name, func(t *testing.T) {
 			s := w.proxied(t, waits, serial)
-			h := w.p.HoldFrame(ph.msg, ph.nth)
+			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
 			reached(t, h, done)
 			if err := syscall.Kill(s.PID(), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
 			h.Release()
-			other := w.session(t, forced)
+			other := w.Session(t, forced)
 			joins := reportOf(t, other).Totals.Joins
 			for range 5 {
 				w.right(t, theJoin, soon(t, ask(other, theJoin)))
@@ -97,22 +97,14 @@ func TestStoppedBackend(t *testing.T) {
 // A backend's crash ends the server's other sessions, as always; the daemon
 // holds nothing of theirs, and serves later ones.
 func TestServerCrash(t *testing.T) {
-	w, err := startWorld()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := w.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	expected := w.expect(t, theJoin)
-	cursor := w.session(t, forced, "begin; declare c no scroll cursor for "+theJoin, "fetch 10 from c")
+	w := newWorld(t, nil)
+	expected := w.Expect(t, theJoin)
+	cursor := w.Session(t, forced, "begin; declare c no scroll cursor for "+theJoin, "fetch 10 from c")
 	s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2")
-	h := w.p.HoldFrame(harness.MsgFilled, 2)
+	h := w.Proxy.HoldFrame(harness.MsgFilled, 2)
 	done := ask(s, theJoin)
 	reached(t, h, done)
-	if n := len(reportOf(t, w.witness).Jobs); n != 2 {
+	if n := len(reportOf(t, w.Witness).Jobs); n != 2 {
 		t.Errorf("%d jobs instead of 2", n)
 	}
 	if err := syscall.Kill(cursor.PID(), syscall.SIGKILL); err != nil {
@@ -123,7 +115,7 @@ func TestServerCrash(t *testing.T) {
 	}
 	h.Release()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		again, err := w.c.Connect(t.Context())
+		again, err := w.Cluster.Connect(t.Context())
 		if err == nil {
 			_ = again.Close()
 			break
@@ -132,7 +124,7 @@ func TestServerCrash(t *testing.T) {
 			t.Fatalf("the server does not come back: %v", err)
 		}
 	}
-	after := w.session(t, forced)
+	after := w.Session(t, forced)
 	settled(t, after)
 	joins := reportOf(t, after).Totals.Joins
 	if d := harness.SameRows(expected, query(t, after, theJoin)); d != "" {
@@ -154,10 +146,10 @@ func TestKillUnderForcedGather(t *testing.T) {
 	for _, ph := range chosen("hello", "mid feed", "running", "mid result") {
 		t.Run(ph.name, func(t *testing.T) {
 			s := w.proxied(t, serial, "set max_parallel_workers_per_gather = 2; set parallel_setup_cost = 1000000", forcedGather)
-			h := w.p.HoldFrame(ph.msg, ph.nth)
+			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
 			reached(t, h, done)
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			h.Release()

@@ -39,7 +39,7 @@ func TestBlockLosesAParticipant(t *testing.T) {
 					parallelBlock(t, s, theBlock)
 					h, done := w.held(t, s, theBlock, c.msg, c.nth)
 					if kill {
-						if err := w.d.Kill(); err != nil {
+						if err := w.Daemon.Kill(); err != nil {
 							t.Fatal(err)
 						}
 						h.Release()

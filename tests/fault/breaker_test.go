@@ -17,13 +17,13 @@ const perRow = `select i, (select count(*) from dim d join tiny t on d.k = t.g w
 func framesSeen(t *testing.T, w *world, typ int) *atomic.Int32 {
 	t.Helper()
 	var n atomic.Int32
-	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+	w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 		if f.Type == typ {
 			n.Add(1)
 		}
 		return []*harness.Frame{f}, true
 	})
-	t.Cleanup(func() { w.p.Rewrite(nil) })
+	t.Cleanup(func() { w.Proxy.Rewrite(nil) })
 	return &n
 }
 
@@ -32,7 +32,7 @@ func framesSeen(t *testing.T, w *world, typ int) *atomic.Int32 {
 func TestBreaker(t *testing.T) {
 	const most = 30 // of 200 rows
 	w := theWorld(t)
-	w.expect(t, perRow)
+	w.Expect(t, perRow)
 
 	t.Run("offloaded", func(t *testing.T) {
 		s := w.proxied(t, serial)
@@ -59,7 +59,7 @@ func TestBreaker(t *testing.T) {
 	t.Run("busy", func(t *testing.T) {
 		s := w.proxied(t, serial, "set gpujoin.queue_timeout = '200ms'")
 		opens := 0
-		w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+		w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 			if f.Type == harness.MsgOpen {
 				opens++
 			}
@@ -71,7 +71,7 @@ func TestBreaker(t *testing.T) {
 			return []*harness.Frame{f}, true
 		})
 		w.right(t, perRow, soon(t, ask(s, perRow)))
-		w.p.Rewrite(nil)
+		w.Proxy.Rewrite(nil)
 		if opens == 0 || opens > most {
 			t.Errorf("%d jobs", opens)
 		}
@@ -83,7 +83,7 @@ func TestBreaker(t *testing.T) {
 			s := w.proxied(t, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers),
 				"prepare p as "+perRow, "set plan_cache_mode = force_generic_plan")
 			w.right(t, perRow, <-ask(s, "execute p"))
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			w.right(t, perRow, soon(t, ask(s, "execute p")))
@@ -114,14 +114,14 @@ func TestFallbackIsLogged(t *testing.T) {
 	w := theWorld(t)
 	logged := func() string {
 		var lines []string
-		for line := range strings.Lines(w.c.Server().Log()) {
+		for line := range strings.Lines(w.Cluster.Server().Log()) {
 			if strings.Contains(line, "gpujoin runs a native plan") || strings.Contains(line, "Query identifier") || strings.Contains(line, "generate_series(1, 200)") {
 				lines = append(lines, line)
 			}
 		}
 		return strings.Join(lines, "")
 	}
-	s := w.session(t, forced, serial, "set compute_query_id = on; begin")
+	s := w.Session(t, forced, serial, "set compute_query_id = on; begin")
 	exec(t, s, "declare c cursor for "+perRow)
 	exec(t, s, "set gpujoin.socket = '/nowhere'") // only the planner asks for the status file
 	before := logged()

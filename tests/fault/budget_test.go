@@ -23,7 +23,7 @@ type tightDaemon struct {
 // jobBytes returns the bytes that a serial job for theJoin reserves.
 func (w *world) jobBytes(t *testing.T) int64 {
 	t.Helper()
-	s := w.session(t, forced, serial, "begin; declare c no scroll cursor for "+theJoin, "fetch 1 from c")
+	s := w.Session(t, forced, serial, "begin; declare c no scroll cursor for "+theJoin, "fetch 1 from c")
 	defer s.Close()
 	r := reportOf(t, s)
 	if len(r.Jobs) != 1 || r.Reserved <= 0 {
@@ -43,31 +43,18 @@ func newTightDaemonWith(t *testing.T, jobs int, more harness.DaemonOptions) *tig
 	t.Helper()
 	w := theWorld(t)
 	r := &tightDaemon{world: w, need: w.jobBytes(t)}
-	options := harness.DaemonOptions{}
-	maps.Copy(options, daemonOptions)
+	options := harness.DaemonOptions{"memory-warm": "2MB"}
 	maps.Copy(options, more)
 	// A job reserves more if it turns out larger; half a job's reservation is
 	// added for that.
 	options["memory-budget"] = strconv.FormatInt(int64(jobs)*r.need+r.need/2, 10) + "B"
-	options["memory-warm"] = "2MB"
-	var err error
-	if r.d, err = w.c.StartDaemonAt(w.c.Sock+"/tight", options); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the log of the tight daemon ends:\n%s", r.d.LogTail(30))
-		}
-		if err := r.d.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	r.d = w.daemonWith(t, "tight", options)
 	return r
 }
 
 func (r *tightDaemon) session(t testing.TB, settings ...string) *harness.Session {
 	t.Helper()
-	return r.world.session(t, append([]string{forced, serial, "set gpujoin.socket = '" + r.d.Socket + "'"}, settings...)...)
+	return r.world.Session(t, append([]string{forced, serial, "set gpujoin.socket = '" + r.d.Socket + "'"}, settings...)...)
 }
 
 // watch samples the daemon's account until the returned function is called,
@@ -123,7 +110,7 @@ func (r *tightDaemon) settles(t *testing.T) {
 // the budget holds.
 func TestSixteenClientsUnderABudgetForFour(t *testing.T) {
 	r := newTightDaemon(t, 4)
-	expected := r.expect(t, theJoin)
+	expected := r.Expect(t, theJoin)
 	stop := r.watch(t)
 	var clients sync.WaitGroup
 	for i := range 16 {
@@ -152,7 +139,7 @@ func TestSixteenClientsUnderABudgetForFour(t *testing.T) {
 // leader queued.
 func TestParallelClientsUnderABudget(t *testing.T) {
 	r := newTightDaemon(t, 4)
-	expected := r.expect(t, theJoin)
+	expected := r.Expect(t, theJoin)
 	stop := r.watch(t)
 	var clients sync.WaitGroup
 	for i := range 6 {
@@ -260,7 +247,7 @@ func TestTwoJobsInOnePlanUnderABudgetForOne(t *testing.T) {
 		"select f.id, t.name, d.note from fact f join tiny t on f.g = t.g join dim d on f.k = d.k where f.id <= 2000 offset 0) a " +
 		"left join (select f.id, d.v, d.note from fact f join dim d on f.k = d.k offset 0) b on a.id = b.id"
 	var clients sync.WaitGroup
-	expected := r.expect(t, sql)
+	expected := r.Expect(t, sql)
 	for i := range 4 {
 		s := r.session(t, "set gpujoin.queue_timeout = '5s'")
 		clients.Go(func() {
@@ -309,9 +296,9 @@ func TestMoreThanTheBudget(t *testing.T) {
 // a condition that all rows pass.
 func TestOutgrowingTheBudget(t *testing.T) {
 	r := newTightDaemon(t, 1)
-	exec(t, r.witness, "create table wide as select i % 5000 as k, repeat('w', 1000) as note from generate_series(1::int8, 30000) i")
-	exec(t, r.witness, "vacuum analyze wide")
-	defer exec(t, r.witness, "drop table wide")
+	exec(t, r.Witness, "create table wide as select i % 5000 as k, repeat('w', 1000) as note from generate_series(1::int8, 30000) i")
+	exec(t, r.Witness, "vacuum analyze wide")
+	defer exec(t, r.Witness, "drop table wide")
 	for _, workers := range []int{0, 2} {
 		s := r.session(t, fmt.Sprintf("set gpujoin.queue_timeout = '10min'; set max_parallel_workers_per_gather = %d", workers))
 		r.fallsBack(t, s, "select count(*), sum(length(w.note)), sum(length(d.note)) from wide w join dim d on w.k = d.k where w.k - w.k = 0")

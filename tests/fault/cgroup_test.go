@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gpujoin/tests/harness/sqltest"
 )
 
 // memoryGroup makes a control group with a memory limit: below this process's
@@ -54,16 +56,16 @@ func memoryGroup(t *testing.T, limitBytes int64) string {
 // within that limit, with a budget that is a fraction of it.
 func TestMemoryLimitOfGroup(t *testing.T) {
 	w := theWorld(t)
-	if !env.Account.Switched {
+	if !sqltest.Env.Account.Switched {
 		t.Skip("needs to be root, to make a control group")
 	}
 	group := memoryGroup(t, 500e6)
-	socket := filepath.Join(w.c.Sock, "limited")
+	socket := filepath.Join(w.Cluster.Sock, "limited")
 	// The shell enters the group and becomes the daemon, as the server's user.
 	daemon := program.Command("sh", "-c", `echo $$ > "$0"/cgroup.procs && exec setpriv --reuid="$1" --regid="$2" --clear-groups "$3" serve --socket "$4"`,
-		group, strconv.Itoa(env.Account.UID), strconv.Itoa(env.Account.GID), env.Daemon, socket)
+		group, strconv.Itoa(sqltest.Env.Account.UID), strconv.Itoa(sqltest.Env.Account.GID), sqltest.Env.Daemon, socket)
 	var log bytes.Buffer
-	daemon.Stdout, daemon.Stderr, daemon.Dir = &log, &log, w.c.Sock
+	daemon.Stdout, daemon.Stderr, daemon.Dir = &log, &log, w.Cluster.Sock
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestMemoryLimitOfGroup(t *testing.T) {
 	})
 	deadline := time.Now().Add(time.Minute)
 	for ; ; time.Sleep(20 * time.Millisecond) {
-		if err := env.Account.Command(w.c.Dir, env.Daemon, "check", "--socket", socket).Run(); err == nil {
+		if err := sqltest.Env.Account.Command(w.Cluster.Dir, sqltest.Env.Daemon, "check", "--socket", socket).Run(); err == nil {
 			break
 		}
 		select {
@@ -91,7 +93,7 @@ func TestMemoryLimitOfGroup(t *testing.T) {
 			t.Fatal("the daemon does not serve")
 		}
 	}
-	s := w.session(t, forced, "set gpujoin.socket = '"+socket+"'")
+	s := w.Session(t, forced, "set gpujoin.socket = '"+socket+"'")
 	for ; ; time.Sleep(20 * time.Millisecond) { // a process in the same group measures
 		if r := query(t, s, "select rates from gpujoin.status()"); r.Rows[0] == "measured" {
 			break

@@ -33,7 +33,7 @@ func TestChaos(t *testing.T) {
 		"select a.n, b.n from (select count(*) as n from fact f join dim d on f.k = d.k) a, (select count(*) as n, max(t.name) from fact f join tiny t on f.g = t.g) b",
 	}
 	for _, sql := range queries {
-		w.expect(t, sql)
+		w.Expect(t, sql)
 	}
 	done := make(chan struct{})
 	var clients sync.WaitGroup
@@ -64,7 +64,7 @@ func TestChaos(t *testing.T) {
 				mu.Unlock()
 				switch {
 				case a.err == nil:
-					if d := harness.SameRows(w.native[sql], a.Result); d != "" {
+					if d := harness.SameRows(w.Native[sql], a.Result); d != "" {
 						t.Errorf("%s: %s", sql, d)
 					}
 				case state != "08006" && state != "57014":
@@ -79,18 +79,18 @@ func TestChaos(t *testing.T) {
 		harness.MsgWelcome, harness.MsgAdmitted, harness.MsgGrant, harness.MsgFedOK, harness.MsgRunning, harness.MsgResult, harness.MsgEnd, harness.MsgChainExtent,
 	}
 	for end := time.Now().Add(8 * time.Second); time.Now().Before(end) && !t.Failed(); {
-		h := w.p.HoldFrame(kinds[rng.IntN(len(kinds))], 1+rng.IntN(6))
+		h := w.Proxy.HoldFrame(kinds[rng.IntN(len(kinds))], 1+rng.IntN(6))
 		select {
 		case <-h.Reached:
 		case <-time.After(300 * time.Millisecond):
 		}
 		switch rng.IntN(4) {
 		case 0:
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			h.Release()
-			w.revive(t)
+			w.Restart(t)
 		case 1:
 			h.Cut()
 		case 2: // a while without an answer
@@ -100,7 +100,7 @@ func TestChaos(t *testing.T) {
 			goOn()
 		case 3:
 			at := rng.IntN(16)
-			w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+			w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 				if at >= 0 && f.Type >= harness.MsgWelcome {
 					f.Bytes[at] ^= 1 << rng.IntN(8) // in the header only: values cannot be checked
 					at = -1
@@ -109,7 +109,7 @@ func TestChaos(t *testing.T) {
 			})
 			h.Release()
 			time.Sleep(50 * time.Millisecond)
-			w.p.Rewrite(nil)
+			w.Proxy.Rewrite(nil)
 		}
 	}
 	close(done)
@@ -118,6 +118,6 @@ func TestChaos(t *testing.T) {
 	if ends[""] == 0 {
 		t.Error("no statement was answered")
 	}
-	w.p.HoldFrame(0, 1).Release() // no frame is held any more
+	w.Proxy.HoldFrame(0, 1).Release() // no frame is held any more
 	w.unharmed(t, nil)
 }

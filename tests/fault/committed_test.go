@@ -64,7 +64,7 @@ func TestStoppedAfterRows(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
-			s := w.session(t, forced, fmt.Sprintf(
+			s := w.Session(t, forced, fmt.Sprintf(
 				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '200ms'", workers))
 			r := begin(t, s, theJoin)
 			goOn := w.stopped(t)
@@ -75,7 +75,7 @@ func TestStoppedAfterRows(t *testing.T) {
 		})
 	}
 	t.Run("cursor", func(t *testing.T) {
-		s := w.session(t, forced, serial, "set gpujoin.connect_timeout = '200ms'")
+		s := w.Session(t, forced, serial, "set gpujoin.connect_timeout = '200ms'")
 		exec(t, s, "begin; declare c cursor for "+theJoin)
 		query(t, s, "fetch 1 from c")
 		goOn := w.stopped(t)
@@ -91,14 +91,14 @@ func TestStoppedAfterRows(t *testing.T) {
 // A stop that is shorter than the backend's patience is only a delay.
 func TestShortStopAfterRows(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced, serial, "set gpujoin.connect_timeout = '1s'")
+	s := w.Session(t, forced, serial, "set gpujoin.connect_timeout = '1s'")
 	r := begin(t, s, theJoin)
 	goOn := w.stopped(t)
 	time.AfterFunc(3*time.Second, goOn)
 	if err := r.finish(); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(w.expect(t, theJoin).Rows); len(r.rows) != n {
+	if n := len(w.Expect(t, theJoin).Rows); len(r.rows) != n {
 		t.Errorf("%d rows instead of %d", len(r.rows), n)
 	}
 	w.unharmed(t, s)
@@ -119,14 +119,14 @@ func TestSilentAfterRows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'")
-			h := w.p.HoldFrame(harness.MsgResult, 4)
+			h := w.Proxy.HoldFrame(harness.MsgResult, 4)
 			r := begin(t, s, theJoin)
-			c.pulse.play(t, w, w.p.Socket)
+			c.pulse.play(t, w, w.Proxy.Socket)
 			ended := make(chan error, 1)
 			go func() { ended <- r.finish() }()
 			<-h.Reached
 			if c.ends {
-				h2 := w.p.HoldFrame(harness.MsgWelcome, 1)
+				h2 := w.Proxy.HoldFrame(harness.MsgWelcome, 1)
 				soonLost(t, <-ended, "does not answer")
 				h2.Release()
 			} else {

@@ -82,7 +82,7 @@ func deafened(t *testing.T, d *harness.Daemon) {
 // of the daemon's user.
 func TestDeafPeer(t *testing.T) {
 	w := theWorld(t)
-	d, err := w.c.StartDaemonAt(filepath.Join(w.c.Sock, "deaf"), soonStopped())
+	d, err := w.Cluster.StartDaemonAt(filepath.Join(w.Cluster.Sock, "deaf"), soonStopped())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,12 +92,12 @@ func TestDeafPeer(t *testing.T) {
 		}
 	}()
 	// The limit on open files also limits descriptors in flight.
-	limit := w.c.Env.Account.Command(w.c.Dir, "prlimit", fmt.Sprint("--pid=", d.PID()), "--nofile=160:160")
+	limit := w.Cluster.Env.Account.Command(w.Cluster.Dir, "prlimit", fmt.Sprint("--pid=", d.PID()), "--nofile=160:160")
 	if out, err := limit.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	deafened(t, d)
-	s := w.session(t, forced, serial, "set gpujoin.socket = '"+d.Socket+"'")
+	s := w.Session(t, forced, serial, "set gpujoin.socket = '"+d.Socket+"'")
 	for range 3 {
 		ctx, cancel := bounded()
 		plan, err := s.Explain(ctx, "analyze, timing off", theSum)
@@ -129,7 +129,7 @@ func TestSignalEndsTheDaemon(t *testing.T) {
 			if _, err := unix.FcntlInt(log.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
 				t.Fatal(err)
 			}
-			d, err := w.c.StartDaemonLogging(filepath.Join(w.c.Sock, "stuck"), soonStopped(), log)
+			d, err := w.Cluster.StartDaemonLogging(filepath.Join(w.Cluster.Sock, "stuck"), soonStopped(), log)
 			log.Close()
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 )
 
 // explained executes the query and returns the properties of its join node.
@@ -54,7 +55,7 @@ func TestSeveralDevices(t *testing.T) {
 		t.Errorf("links: %q", links.Rows)
 	}
 
-	out, err := w.c.Output("check", "--socket", w.d.Socket, "--provider", "cuda")
+	out, err := w.Cluster.Output("check", "--socket", w.Daemon.Socket, "--provider", "cuda")
 	if err != nil || strings.Count(out, "512 MB for joins") != 3 || !strings.Contains(out, "does not open") {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -65,10 +66,10 @@ func TestSeveralDevices(t *testing.T) {
 
 	t.Run("cancelled after the first rows", func(t *testing.T) {
 		w.workerReady(t)
-		h := w.p.HoldFrame(harness.MsgResult, 3)
+		h := w.Proxy.HoldFrame(harness.MsgResult, 3)
 		done := ask(s, theJoin)
 		reached(t, h, done)
-		query(t, w.witness, fmt.Sprintf("select pg_cancel_backend(%d)", s.PID()))
+		query(t, w.Witness, fmt.Sprintf("select pg_cancel_backend(%d)", s.PID()))
 		h.Release()
 		ended(t, (<-done).err, "57014")
 		w.unharmed(t, s)
@@ -172,12 +173,12 @@ func TestPeerAccessIsLost(t *testing.T) {
 // removes it.
 func faultFile(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(env.Work, "fault")
+	dir, err := os.MkdirTemp(sqltest.Env.Work, "fault")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, env.Account.UID, env.Account.GID); err != nil {
+	if err := os.Chown(dir, sqltest.Env.Account.UID, sqltest.Env.Account.GID); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "fault")
@@ -217,7 +218,7 @@ func TestADeviceHangs(t *testing.T) {
 					}
 				}
 				if end.sql != "" {
-					query(t, w.witness, fmt.Sprintf(end.sql, s.PID()))
+					query(t, w.Witness, fmt.Sprintf(end.sql, s.PID()))
 				}
 				ended(t, (<-done).err, end.state)
 				if w.worker(t) != pid || w.device(t) != "ready" {
@@ -226,8 +227,8 @@ func TestADeviceHangs(t *testing.T) {
 				other := w.proxied(t, serial)
 				w.right(t, theJoin, <-ask(other, theJoin))
 				w.restarted(t, i+1)
-				if log := w.d.Log(); !strings.Contains(log, "a cancelled join did not stop within") {
-					t.Errorf("the log has no reason:\n%s", w.d.LogTail(5))
+				if log := w.Daemon.Log(); !strings.Contains(log, "a cancelled join did not stop within") {
+					t.Errorf("the log has no reason:\n%s", w.Daemon.LogTail(5))
 				}
 				w.workerReady(t)
 				if provider, why := w.ranOn(t, other); provider != "cuda" {
@@ -243,12 +244,12 @@ func TestADeviceHangs(t *testing.T) {
 func (w *world) restarted(t *testing.T, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		r := query(t, w.witness, "select distinct restarts from gpujoin.devices where provider = 'cuda'")
+		r := query(t, w.Witness, "select distinct restarts from gpujoin.devices where provider = 'cuda'")
 		switch got := strings.Join(r.Rows, " "); {
 		case got == strconv.Itoa(n):
 			return
 		case time.Now().After(deadline):
-			t.Fatalf("%s restarts, want %d:\n%s", got, n, w.d.LogTail(20))
+			t.Fatalf("%s restarts, want %d:\n%s", got, n, w.Daemon.LogTail(20))
 		}
 	}
 }

@@ -107,11 +107,11 @@ func TestFeedMemory(t *testing.T) {
 			if _, err := fmt.Sscan(query(t, s, shape.bytes()).Rows[0], &bytes); err != nil {
 				t.Fatal(err)
 			}
-			delete(w.native, sql)
+			delete(w.Native, sql)
 			for _, feed := range []string{"page", "child"} {
 				exec(t, s, map[string]string{"page": "set gpujoin.page_row_cost = 0", "child": "set gpujoin.page_row_cost = 1e9"}[feed])
 				batches, chains, ran := 0, 0, false
-				w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+				w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 					switch f.Type {
 					case harness.MsgFilled:
 						batches++
@@ -130,7 +130,7 @@ func TestFeedMemory(t *testing.T) {
 					t.Errorf("%s: not one join that is fed by %s: %v", shape.name, feed, nodes)
 				}
 				a := <-ask(s, sql)
-				w.p.Rewrite(nil)
+				w.Proxy.Rewrite(nil)
 				if a.err != nil || len(a.Rows) > 1 || !ran {
 					t.Errorf("%s, %s feed: %d rows, run by the daemon: %v, %v", shape.name, feed, len(a.Rows), ran, a.err)
 				}

@@ -25,13 +25,13 @@ func TestMovedArraysTakeTheLastRow(t *testing.T) {
 		names[i] = fmt.Sprintf("c%d %s", i, kind)
 		values[i] = fmt.Sprintf("(n + %d) %% 1000", i)
 	}
-	exec(t, w.witness, fmt.Sprintf(`
+	exec(t, w.Witness, fmt.Sprintf(`
 		create schema moved; set search_path = moved, public;
 		create table wide (k int8 not null, %s);
 		insert into wide select n, %s from generate_series(1, %d) n;
 		create table narrow as select n::int8 as k from generate_series(1, %[3]d) n;
 		analyze wide, narrow`, strings.Join(names, ", "), strings.Join(values, ", "), rows))
-	defer exec(t, w.witness, "drop schema moved cascade; reset search_path")
+	defer exec(t, w.Witness, "drop schema moved cascade; reset search_path")
 
 	var sums []string
 	for i := range columns {
@@ -44,7 +44,7 @@ func TestMovedArraysTakeTheLastRow(t *testing.T) {
 		t.Errorf("not one join fed by child plans: %v, %v", plan.OffloadJoins(), err)
 	}
 	w.right(t, sql, <-ask(s, sql))
-	delete(w.native, sql)
+	delete(w.Native, sql)
 	w.unharmed(t, s)
 }
 
@@ -55,20 +55,20 @@ func TestMovedArraysTakeTheLastRow(t *testing.T) {
 func TestALostDaemonIsAskedAgain(t *testing.T) {
 	w := theWorld(t)
 	const setup = `set search_path = again, public`
-	exec(t, w.witness, `
+	exec(t, w.Witness, `
 		create schema again; `+setup+`;
 		create table a (k int8, long text, w1 text, w2 text); create table b (k int8);
 		alter table a alter long set storage external, alter w1 set storage external, alter w2 set storage external;
 		insert into a select n, repeat('l', 70000), repeat('w', 20000 + 1000 * n), repeat('w', 20000 + 1000 * n) from generate_series(1, 40) n;
 		insert into b select generate_series(1, 40);
 		analyze a, b`)
-	defer exec(t, w.witness, "drop schema again cascade; reset search_path")
+	defer exec(t, w.Witness, "drop schema again cascade; reset search_path")
 	s := w.proxied(t, serial, setup, "set enable_material = off; set enable_memoize = off")
 	const scans, rows = 40, 40
 	const sql = `select count(*), sum(x.l), sum(x.w) from generate_series(1, 40) g left join
 		(select a.k, length(a.long) as l, length(a.w1) + length(a.w2) as w from a join b on a.k = b.k offset 0) x on x.k >= g`
 	opens, began := 0, false
-	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+	w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 		switch f.Type {
 		case harness.MsgOpen:
 			opens++
@@ -83,11 +83,11 @@ func TestALostDaemonIsAskedAgain(t *testing.T) {
 		return []*harness.Frame{f}, true
 	})
 	w.right(t, sql, <-ask(s, sql))
-	w.p.Rewrite(nil)
+	w.Proxy.Rewrite(nil)
 	// A backend pauses after each failure.
 	if opens < 2 || opens > scans {
 		t.Errorf("%d jobs for %d scans", opens, scans)
 	}
-	delete(w.native, sql)
+	delete(w.Native, sql)
 	w.unharmed(t, s)
 }

@@ -28,7 +28,7 @@ func fetchAll(s *harness.Session, portion int) (rows []string, err error) {
 func (w *world) partOf(t *testing.T, sql string, rows []string) {
 	t.Helper()
 	left := map[string]int{}
-	for _, row := range w.expect(t, sql).Rows {
+	for _, row := range w.Expect(t, sql).Rows {
 		left[row]++
 	}
 	for _, row := range rows {
@@ -64,7 +64,7 @@ func TestKillUnderCursor(t *testing.T) {
 				}
 				w.partOf(t, theJoin, got.Rows)
 			}
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			a := <-ask(s, c.next)
@@ -100,10 +100,10 @@ func TestKillUnderHoldableCursor(t *testing.T) {
 		}
 		t.Run(ph.name, func(t *testing.T) {
 			s := w.proxied(t, serial, "begin; declare c cursor with hold for "+theJoin)
-			h := w.p.HoldFrame(ph.msg, ph.nth)
+			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, "commit")
 			reached(t, h, done)
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			h.Release()
@@ -135,7 +135,7 @@ func TestKillUnderLimit(t *testing.T) {
 				t.Fatalf("%d rows instead of 50", len(r.Rows))
 			}
 			w.partOf(t, theJoin, r.Rows)
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			if r = query(t, s, "fetch all from c"); len(r.Rows) != 0 {
@@ -164,10 +164,10 @@ func TestKillInSubtransaction(t *testing.T) {
 	for _, ph := range phases {
 		t.Run(ph.name, func(t *testing.T) {
 			exec(t, s, "begin; savepoint a")
-			h := w.p.HoldFrame(ph.msg, ph.nth)
+			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, "select caught($q$"+theJoin+"$q$)")
 			reached(t, h, done)
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			h.Release()
@@ -207,10 +207,10 @@ func TestKillUnderRescan(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s, frame %d of type %d", way.name, frame.nth, frame.msg), func(t *testing.T) {
 				s := w.proxied(t, serial, way.settings)
-				h := w.p.HoldFrame(frame.msg, frame.nth)
+				h := w.Proxy.HoldFrame(frame.msg, frame.nth)
 				done := ask(s, way.sql)
 				reached(t, h, done)
-				if err := w.d.Kill(); err != nil {
+				if err := w.Daemon.Kill(); err != nil {
 					t.Fatal(err)
 				}
 				h.Release()
@@ -229,13 +229,13 @@ func TestKillOneOfTwoJobs(t *testing.T) {
 	for nth := 1; nth <= 2; nth++ {
 		for _, cut := range []bool{false, true} {
 			s := w.proxied(t, serial)
-			h := w.p.HoldFrame(harness.MsgRunning, nth)
+			h := w.Proxy.HoldFrame(harness.MsgRunning, nth)
 			done := ask(s, sql)
 			reached(t, h, done)
 			if cut {
 				h.Cut()
 			} else {
-				if err := w.d.Kill(); err != nil {
+				if err := w.Daemon.Kill(); err != nil {
 					t.Fatal(err)
 				}
 				h.Release()
@@ -262,10 +262,10 @@ func TestKillWithLongValues(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("frame %d of type %d", frame.nth, frame.msg), func(t *testing.T) {
 			s := w.proxied(t, serial)
-			h := w.p.HoldFrame(frame.msg, frame.nth)
+			h := w.Proxy.HoldFrame(frame.msg, frame.nth)
 			done := ask(s, sql)
 			reached(t, h, done)
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			h.Release()
@@ -284,10 +284,10 @@ func TestKillUnderVerify(t *testing.T) {
 			continue
 		}
 		s := w.proxied(t, serial, "set gpujoin.verify = on")
-		h := w.p.HoldFrame(ph.msg, ph.nth)
+		h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 		done := ask(s, theJoin)
 		reached(t, h, done)
-		if err := w.d.Kill(); err != nil {
+		if err := w.Daemon.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		h.Release()

@@ -16,7 +16,7 @@ func TestPartialGrants(t *testing.T) {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
 			s := w.proxied(t, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set statement_timeout = '20s'", workers))
 			partial := 0
-			w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+			w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 				if f.Type == harness.MsgWant && binary.LittleEndian.Uint32(f.Body()) > 1 {
 					partial++
 					binary.LittleEndian.PutUint32(f.Body(), 1)
@@ -26,7 +26,7 @@ func TestPartialGrants(t *testing.T) {
 			for _, sql := range []string{theSum, theJoin, "select b.k, length(b.value) from big b join big c on b.k = c.k"} {
 				w.right(t, sql, <-ask(s, sql))
 			}
-			w.p.Rewrite(nil)
+			w.Proxy.Rewrite(nil)
 			if partial == 0 {
 				t.Error("no GRANT was partial")
 			}

@@ -13,7 +13,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// extentSize is the size in daemonOptions.
+// extentSize is the size in sqltest.DaemonOptions.
 const extentSize = 1 << 20
 
 func pipeEnd(t *testing.T) int {
@@ -335,7 +335,7 @@ func TestRacingWriter(t *testing.T) {
 	for round := range 20 {
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		started := false
-		w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+		w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 			if f.Type != harness.MsgResult || started {
 				return []*harness.Frame{f}, true
 			}
@@ -353,7 +353,7 @@ func TestRacingWriter(t *testing.T) {
 			return []*harness.Frame{f}, true
 		})
 		a := <-ask(v.Session, theSum)
-		w.p.Rewrite(nil)
+		w.Proxy.Rewrite(nil)
 		close(stop)
 		if started {
 			<-stopped

@@ -73,7 +73,7 @@ func TestHostileResults(t *testing.T) {
 		return []*harness.Frame{f}, true
 	})
 	w.right(t, theSum, <-ask(v.Session, theSum))
-	w.p.Rewrite(nil)
+	w.Proxy.Rewrite(nil)
 	if kept == nil {
 		t.Fatal("no result")
 	}
@@ -106,7 +106,7 @@ func TestNoEnd(t *testing.T) {
 		return nil, true
 	})
 	a := <-ask(v.Session, theSum)
-	w.p.Rewrite(nil)
+	w.Proxy.Rewrite(nil)
 	ended(t, a.err, "57014")
 	exec(t, v.Session, "set statement_timeout = '20s'")
 	v.recovers(t)

@@ -108,7 +108,7 @@ func TestHostileStatistics(t *testing.T) {
 					t.Errorf("%s: shown is %v:\n%s", format, shown, strings.Join(r.Rows, "\n"))
 				}
 			}
-			w.p.Rewrite(nil)
+			w.Proxy.Rewrite(nil)
 			v.recovers(t)
 		})
 	}

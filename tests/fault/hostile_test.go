@@ -18,7 +18,7 @@ type lie func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool)
 // tell has the nth frame of a type changed.
 func (w *world) tell(t *testing.T, msg, nth int, l lie) {
 	seen := 0
-	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+	w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 		if f.Type != msg {
 			return []*harness.Frame{f}, true
 		}
@@ -61,7 +61,7 @@ func (v *victim) suffers(t *testing.T, msg, nth int, l lie, e end, sql string) {
 		return l(t, f)
 	})
 	a := <-ask(v.Session, sql)
-	v.w.p.Rewrite(nil)
+	v.w.Proxy.Rewrite(nil)
 	if !told {
 		t.Error("the lie was not told")
 	}
@@ -227,7 +227,7 @@ func TestHostileFramesParallel(t *testing.T) {
 			t.Run(answer.name+", "+l.name, func(t *testing.T) {
 				w.tell(t, answer.msg, answer.nth, l.lie)
 				w.check(t, either, theSum, <-ask(s, theSum))
-				w.p.Rewrite(nil)
+				w.Proxy.Rewrite(nil)
 				w.right(t, theSum, <-ask(s, theSum))
 				released(t, s)
 			})
@@ -241,7 +241,7 @@ func TestFramesByteByByte(t *testing.T) {
 	w := theWorld(t)
 	v := newVictim(t, w)
 	joins := reportOf(t, v.Session).Totals.Joins
-	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+	w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 		rest := f.Bytes[1:]
 		f.Bytes = f.Bytes[:1:1]
 		frames := []*harness.Frame{f}
@@ -251,7 +251,7 @@ func TestFramesByteByByte(t *testing.T) {
 		return frames, true
 	})
 	a := <-ask(v.Session, theSum)
-	w.p.Rewrite(nil)
+	w.Proxy.Rewrite(nil)
 	w.right(t, theSum, a)
 	if now := reportOf(t, v.Session).Totals.Joins; now != joins+1 {
 		t.Errorf("%d joins were offloaded instead of one", now-joins)
@@ -303,7 +303,7 @@ func TestHostileStatus(t *testing.T) {
 			ctx, cancel := bounded()
 			_, err := v.Query(ctx, "select * from "+function)
 			cancel()
-			w.p.Rewrite(nil)
+			w.Proxy.Rewrite(nil)
 			if state := harness.SQLState(err); err != nil && (state == "" || state == "XX000") {
 				t.Errorf("%s with %q: %v", function, text, err)
 			}

@@ -37,25 +37,25 @@ var plannedTwice = map[string]string{
 // have. The native plan then starts from the input's first row.
 func TestKillWithInputs(t *testing.T) {
 	w := theWorld(t)
-	exec(t, w.witness, `
+	exec(t, w.Witness, `
 		create table parts (id int8, k int8, g int8, note text) partition by range (id);
 		create table parts_1 partition of parts for values from (0) to (15000);
 		create table parts_2 partition of parts for values from (15000) to (100000);
 		insert into parts select * from fact; analyze parts`)
-	defer exec(t, w.witness, "drop table parts")
+	defer exec(t, w.Witness, "drop table parts")
 	for name, sql := range plannedTwice {
 		t.Run(name, func(t *testing.T) {
 			for _, msg := range []int{harness.MsgFilled, harness.MsgRun} {
 				s := w.proxied(t, serial)
-				h := w.p.HoldFrame(msg, 1)
+				h := w.Proxy.HoldFrame(msg, 1)
 				done := ask(s, sql)
 				reached(t, h, done)
-				if err := w.d.Kill(); err != nil {
+				if err := w.Daemon.Kill(); err != nil {
 					t.Fatal(err)
 				}
 				h.Release()
 				w.right(t, sql, <-done)
-				w.revive(t)
+				w.Restart(t)
 				w.right(t, sql, <-ask(s, sql))
 			}
 		})
@@ -73,10 +73,10 @@ func TestKillRescanWithCTE(t *testing.T) {
 	for nth := 1; nth <= 4; nth++ {
 		t.Run(fmt.Sprintf("scan %d", nth), func(t *testing.T) {
 			s := w.proxied(t, serial)
-			h := w.p.HoldFrame(harness.MsgFed, nth)
+			h := w.Proxy.HoldFrame(harness.MsgFed, nth)
 			done := ask(s, sql)
 			reached(t, h, done)
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			h.Release()
@@ -89,28 +89,28 @@ func TestKillRescanWithCTE(t *testing.T) {
 // A CTE that changes rows does so once, whether the daemon answers or not.
 func TestKillWithChanges(t *testing.T) {
 	w := theWorld(t)
-	exec(t, w.witness, "create table changes (id int8, k int8)")
-	defer exec(t, w.witness, "drop table changes")
+	exec(t, w.Witness, "create table changes (id int8, k int8)")
+	defer exec(t, w.Witness, "drop table changes")
 	const sql = `with w as (insert into changes select id, k from fact returning id, k)
 		select count(*), sum(d.v) from (select w.id, d.v from w join dim d using (k) offset 0) d`
 	const kept = "select count(*), count(distinct id) from changes"
 	for _, msg := range []int{harness.MsgOpen, harness.MsgFilled, harness.MsgFed} {
 		s := w.proxied(t, serial)
-		h := w.p.HoldFrame(msg, 1)
+		h := w.Proxy.HoldFrame(msg, 1)
 		done := ask(s, sql)
 		reached(t, h, done)
-		if err := w.d.Kill(); err != nil {
+		if err := w.Daemon.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		h.Release()
 		a := <-done
-		if a.err != nil || a.Rows[0] != query(t, w.witness, "select count(*), sum(d.v) from fact join dim d using (k)").Rows[0] {
+		if a.err != nil || a.Rows[0] != query(t, w.Witness, "select count(*), sum(d.v) from fact join dim d using (k)").Rows[0] {
 			t.Errorf("%v, %v", a.Result, a.err)
 		}
-		if rows := query(t, w.witness, kept).Rows[0]; rows != query(t, w.witness, "select 40000, 40000").Rows[0] {
+		if rows := query(t, w.Witness, kept).Rows[0]; rows != query(t, w.Witness, "select 40000, 40000").Rows[0] {
 			t.Errorf("the table has %s rows", rows)
 		}
-		exec(t, w.witness, "truncate changes")
+		exec(t, w.Witness, "truncate changes")
 		w.unharmed(t, s)
 	}
 }

@@ -24,10 +24,10 @@ func TestKillSerial(t *testing.T) {
 	for _, ph := range phases {
 		t.Run(ph.name, func(t *testing.T) {
 			s := w.proxied(t, serial)
-			h := w.p.HoldFrame(ph.msg, ph.nth)
+			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
 			reached(t, h, done)
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			h.Release()
@@ -45,7 +45,7 @@ func TestCutSerial(t *testing.T) {
 	for _, ph := range phases {
 		t.Run(ph.name, func(t *testing.T) {
 			s := w.proxied(t, serial)
-			h := w.p.HoldFrame(ph.msg, ph.nth)
+			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
 			reached(t, h, done)
 			h.Cut()
@@ -81,7 +81,7 @@ func TestKillParallel(t *testing.T) {
 					c.workers, c.launched, c.leader))
 				parallelPlan(t, s, theJoin)
 				h, done := w.held(t, s, theJoin, ph.msg, ph.nth)
-				if err := w.d.Kill(); err != nil {
+				if err := w.Daemon.Kill(); err != nil {
 					t.Fatal(err)
 				}
 				h.Release()
@@ -114,7 +114,7 @@ func TestKillBetweenPlanAndExecution(t *testing.T) {
 		s := w.proxied(t, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set plan_cache_mode = force_generic_plan", workers))
 		exec(t, s, "prepare p as "+theJoin)
 		w.right(t, theJoin, <-ask(s, "execute p"))
-		if err := w.d.Kill(); err != nil {
+		if err := w.Daemon.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := bounded()

@@ -2,10 +2,10 @@ package fault
 
 import (
 	"fmt"
-	"maps"
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 )
 
 // starving are tables whose rows soon fill the queue between a worker and its
@@ -25,8 +25,8 @@ const starved = "select count(*), sum(length(p) + length(q)) from " +
 // workers hold batches that they cannot finish until it reads.
 func TestLeaderIsNotStarved(t *testing.T) {
 	w := theWorld(t)
-	exec(t, w.witness, starving)
-	t.Cleanup(func() { exec(t, w.witness, "drop table starving_a, starving_b") })
+	exec(t, w.Witness, starving)
+	t.Cleanup(func() { exec(t, w.Witness, "drop table starving_a, starving_b") })
 	const runs = 40
 	for _, c := range []struct {
 		name    string
@@ -45,10 +45,10 @@ func TestLeaderIsNotStarved(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := w.daemonWith(t, "starve", c.options)
-			s := w.session(t, forced, "set gpujoin.socket = '"+d.Socket+"'", "set statement_timeout = '30s'",
+			s := w.Session(t, forced, "set gpujoin.socket = '"+d.Socket+"'", "set statement_timeout = '30s'",
 				fmt.Sprintf("set max_parallel_workers_per_gather = %d", c.workers))
 			sql := fmt.Sprintf(starved, c.where)
-			want := w.expect(t, sql)
+			want := w.Expect(t, sql)
 			before := reportOf(t, s).Totals.Joins
 			for run := range runs {
 				if d := harness.SameRows(want, query(t, s, sql)); d != "" {
@@ -67,15 +67,13 @@ func TestLeaderIsNotStarved(t *testing.T) {
 // it at the end of the test.
 func (w *world) daemonWith(t *testing.T, name string, more harness.DaemonOptions) *harness.Daemon {
 	t.Helper()
-	options := maps.Clone(daemonOptions)
-	maps.Copy(options, more)
-	d, err := w.c.StartDaemonAt(w.c.Sock+"/"+name, options)
+	d, err := w.Cluster.StartDaemonAt(w.Cluster.Sock+"/"+name, sqltest.DaemonOptions(more))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the daemon's log ends:\n%s", d.LogTail(20))
+			t.Logf("the log of the daemon %s ends:\n%s", name, d.LogTail(20))
 		}
 		if err := d.Stop(); err != nil {
 			t.Error(err)

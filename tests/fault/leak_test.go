@@ -39,7 +39,7 @@ func steps(t *testing.T, w *world, s *harness.Session, round int) {
 		}
 		exec(t, s, "reset statement_timeout")
 	case 1:
-		h := w.p.HoldFrame(harness.MsgResult, 2)
+		h := w.Proxy.HoldFrame(harness.MsgResult, 2)
 		done := ask(s, theJoin)
 		select {
 		case <-h.Reached:
@@ -69,7 +69,7 @@ func steps(t *testing.T, w *world, s *harness.Session, round int) {
 func TestNothingLeaks(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t)
-	observer := w.session(t)
+	observer := w.Session(t)
 	type state struct {
 		backend, daemon harness.Holdings
 		extents         int
@@ -91,8 +91,8 @@ func TestNothingLeaks(t *testing.T) {
 		// The daemon notices closed connections a moment later; only its
 		// listening socket remains.
 		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			st.connections = w.p.Connections()
-			if st.daemon, err = harness.HoldingsOf(w.d.PID()); err != nil {
+			st.connections = w.Proxy.Connections()
+			if st.daemon, err = harness.HoldingsOf(w.Daemon.PID()); err != nil {
 				t.Fatal(err)
 			}
 			if st.connections == 0 && st.daemon.Sockets == 1 {

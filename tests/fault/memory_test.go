@@ -42,8 +42,8 @@ func TestRescansTakeNoMemory(t *testing.T) {
 		{"verified", "set gpujoin.verify = on", "", correlated, 30, 300},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := w.session(t, forced, serial, "begin")
-			joins := reportOf(t, w.witness).Totals.Joins
+			s := w.Session(t, forced, serial, "begin")
+			joins := reportOf(t, w.Witness).Totals.Joins
 			exec(t, s, c.planned)
 			exec(t, s, "declare c no scroll cursor for "+c.sql)
 			exec(t, s, c.run)
@@ -55,12 +55,12 @@ func TestRescansTakeNoMemory(t *testing.T) {
 				t.Errorf("%d scans more took %d bytes", 9*c.scans, grown)
 			}
 			exec(t, s, "commit")
-			if n := reportOf(t, w.witness).Totals.Joins - joins; c.joins >= 0 && n != c.joins {
+			if n := reportOf(t, w.Witness).Totals.Joins - joins; c.joins >= 0 && n != c.joins {
 				t.Errorf("%d joins were offloaded instead of %d", n, c.joins)
 			}
 		})
 	}
-	settled(t, w.session(t))
+	settled(t, w.Session(t))
 	w.unharmed(t, nil)
 }
 
@@ -71,7 +71,7 @@ const explained = "load 'auto_explain'; set auto_explain.log_min_duration = '10m
 // sorts and the rows that it keeps.
 func TestVerifyTakesNoMemoryARow(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced, serial, "set gpujoin.verify = on; set work_mem = '64kB'")
+	s := w.Session(t, forced, serial, "set gpujoin.verify = on; set work_mem = '64kB'")
 	memory := func(rows int) int64 {
 		exec(t, s, fmt.Sprintf("begin; declare c no scroll cursor for "+
 			"select f.id, f.note from fact f join dim d on f.k = d.k where f.id <= %d and f.id + d.v > 0 and length(f.note || d.note) > 0", rows))

@@ -28,7 +28,7 @@ func TestPlannerAsksTheStatusFile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.pulse.every, c.pulse.share = time.Hour, 1000
-			c.pulse.play(t, w, w.p.Socket)
+			c.pulse.play(t, w, w.Proxy.Socket)
 			s := w.proxied(t, serial, "set gpujoin.explain_rejected = on", "set gpujoin.enable_aggregates = on")
 			hellos := framesSeen(t, w, harness.MsgHello)
 			for _, sql := range []string{theJoin, "select g, count(*) from fact group by g"} {

@@ -17,8 +17,8 @@ func TestParallelPlansShareProcessors(t *testing.T) {
 	costs := regexp.MustCompile(`native cost ([\d.]+), offloaded cost (\d+\.\d\d)`)
 	relative := func(processors uint32) (native float64) {
 		t.Run(strconv.Itoa(int(processors)), func(t *testing.T) {
-			pulse{every: 20 * time.Millisecond, share: 1000, edit: func(s *shm.Status) { s.Processors = processors }}.play(t, w, w.p.Socket)
-			s := w.session(t, "set gpujoin.socket = '"+w.p.Socket+"'", "set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 1e9",
+			pulse{every: 20 * time.Millisecond, share: 1000, edit: func(s *shm.Status) { s.Processors = processors }}.play(t, w, w.Proxy.Socket)
+			s := w.Session(t, "set gpujoin.socket = '"+w.Proxy.Socket+"'", "set gpujoin.min_rows = 0", "set gpujoin.startup_cost = 1e9",
 				"set gpujoin.explain_rejected = on", "set max_parallel_workers_per_gather = 4")
 			defer s.Close()
 			plan := query(t, s, "explain "+theSum)

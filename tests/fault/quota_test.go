@@ -20,10 +20,10 @@ func (w *world) roles(t *testing.T, names ...string) {
 	t.Helper()
 	list := strings.Join(names, ", ")
 	for _, name := range names {
-		exec(t, w.witness, "create role "+name)
+		exec(t, w.Witness, "create role "+name)
 	}
-	exec(t, w.witness, "grant select on fact, dim, tiny to "+list)
-	t.Cleanup(func() { exec(t, w.witness, "drop owned by "+list+"; drop role "+list) })
+	exec(t, w.Witness, "grant select on fact, dim, tiny to "+list)
+	t.Cleanup(func() { exec(t, w.Witness, "drop owned by "+list+"; drop role "+list) })
 }
 
 // cursors opens n cursors of a query and reads one row of each.
@@ -108,7 +108,7 @@ func TestIdleCursorsOfOneRole(t *testing.T) {
 func TestRoleShare(t *testing.T) {
 	r := newTightDaemon(t, 8)
 	r.roles(t, "mallory", "alice")
-	exec(t, r.witness, "grant alice to mallory")
+	exec(t, r.Witness, "grant alice to mallory")
 	s := r.as(t, "mallory")
 	ended(t, s.Exec(context.Background(), "set gpujoin.role_share = 1"), "42501")
 	for name, c := range map[string]struct {

@@ -25,7 +25,7 @@ func TestCursorsGiveBack(t *testing.T) {
 			if r := query(t, s, "fetch 10 from c"); len(r.Rows) != 10 {
 				t.Fatalf("%d rows", len(r.Rows))
 			}
-			other := w.session(t, forced)
+			other := w.Session(t, forced)
 			if n := len(reportOf(t, other).Jobs); n != 1 {
 				t.Errorf("%d jobs under a cursor", n)
 			}
@@ -52,7 +52,7 @@ func TestErrorsGiveBack(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []string{"0", "2"} {
 		s := w.proxied(t, "set max_parallel_workers_per_gather = "+workers)
-		other := w.session(t, forced)
+		other := w.Session(t, forced)
 		exec(t, s, "begin; savepoint a")
 		for _, sql := range []string{
 			"select sum(1 / (d.v - 20000)) from fact f join dim d on f.k = d.k",                // above
@@ -78,14 +78,14 @@ func TestKillUnderExtendedProtocol(t *testing.T) {
 		if _, err := s.Conn().Prepare(ctx, "p", theJoin, nil); err != nil {
 			t.Fatal(err)
 		}
-		h := w.p.HoldFrame(ph.msg, ph.nth)
+		h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 		done := make(chan answer, 1)
 		go func() {
 			r := s.Conn().ExecPrepared(ctx, "p", nil, nil, nil).Read()
 			done <- answer{&harness.Result{Rows: make([]string, len(r.Rows))}, r.Err}
 		}()
 		reached(t, h, done)
-		if err := w.d.Kill(); err != nil {
+		if err := w.Daemon.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		h.Release()

@@ -29,7 +29,7 @@ func TestInputsGiveBackTheirWorkers(t *testing.T) {
 		"set gpujoin.verify = on") // so that the join itself is serial
 	// The page feed cannot test tableoid, so a parallel scan feeds fact.
 	const sql = "select f.id, f.note, d.v from fact f join dim d on f.k = d.k where f.tableoid <> 0 and f.note <> 'fact'"
-	h := w.p.HoldFrame(harness.MsgFilled, 1)
+	h := w.Proxy.HoldFrame(harness.MsgFilled, 1)
 	type planned struct {
 		harness.Node
 		err error
@@ -79,7 +79,7 @@ func TestInputsGiveBackTheirWorkers(t *testing.T) {
 // Rows of a kept parallel plan are verified, too, once the session enables that.
 func TestVerifyOfKeptPlans(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced, "set max_parallel_workers_per_gather = 2; set plan_cache_mode = force_generic_plan",
+	s := w.Session(t, forced, "set max_parallel_workers_per_gather = 2; set plan_cache_mode = force_generic_plan",
 		"prepare p as "+theSum)
 	for range 2 {
 		for _, verify := range []bool{false, true} {
@@ -113,7 +113,7 @@ func TestVerifyOfKeptPlans(t *testing.T) {
 // verification is enabled afterwards, a warning says that nothing is verified.
 func TestVerifyOfBoundPortal(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced, "set max_parallel_workers_per_gather = 2", "begin")
+	s := w.Session(t, forced, "set max_parallel_workers_per_gather = 2", "begin")
 	fe := s.Conn().Frontend()
 	// notices sends the queued messages and returns the warnings of the answer.
 	notices := func() (found []string) {
@@ -155,7 +155,7 @@ func TestVerifyOfBoundPortal(t *testing.T) {
 func TestLateReport(t *testing.T) {
 	w := theWorld(t)
 	for _, portions := range []int{1, 5} {
-		s := w.session(t, forced, serial, explained, "set gpujoin.connect_timeout = '100ms'")
+		s := w.Session(t, forced, serial, explained, "set gpujoin.connect_timeout = '100ms'")
 		exec(t, s, "begin; declare c no scroll cursor for "+theJoin)
 		got := query(t, s, "fetch 10 from c").Rows
 		goOn := w.stopped(t)

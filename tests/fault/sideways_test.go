@@ -3,7 +3,6 @@ package fault
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 	"testing"
 
@@ -55,13 +54,13 @@ func TestKillWhileFiltering(t *testing.T) {
 			for _, fault := range []string{"kill", "cut"} {
 				t.Run(fmt.Sprintf("%s, %s, %s", m.name, p.name, fault), func(t *testing.T) {
 					s := w.proxied(t, p.settings)
-					h := w.p.HoldFrame(m.msg, 1)
+					h := w.Proxy.HoldFrame(m.msg, 1)
 					done := ask(s, theFilter)
 					reached(t, h, done)
 					if fault == "cut" {
 						h.Cut()
 					} else {
-						if err := w.d.Kill(); err != nil {
+						if err := w.Daemon.Kill(); err != nil {
 							t.Fatal(err)
 						}
 						h.Release()
@@ -83,7 +82,7 @@ func TestEndWhileWaitingForAFilter(t *testing.T) {
 			for _, way := range ways {
 				t.Run(fmt.Sprintf("%s, %s, %s", p.name, m.name, way.name), func(t *testing.T) {
 					s := w.proxied(t, waits, p.settings, way.setting)
-					h := w.p.HoldFrame(m.msg, 1)
+					h := w.Proxy.HoldFrame(m.msg, 1)
 					done := ask(s, theFilter)
 					reached(t, h, done)
 					pid := s.PID()
@@ -111,7 +110,7 @@ func TestTerminateWorkerBetweenInputs(t *testing.T) {
 	for _, m := range messages[:3] {
 		t.Run(m.name, func(t *testing.T) {
 			s := w.proxied(t, waits, participants[2].settings)
-			h := w.p.HoldFrame(m.msg, 1)
+			h := w.Proxy.HoldFrame(m.msg, 1)
 			done := ask(s, theFilter)
 			reached(t, h, done)
 			awaitWorkers(t, w, s.PID())
@@ -194,25 +193,15 @@ func TestHostileFilters(t *testing.T) {
 // If the budget has no memory for a filter, the query goes on without one.
 func TestNoMemoryForAFilter(t *testing.T) {
 	w := theWorld(t)
-	options := maps.Clone(daemonOptions)
-	options["memory-warm"] = "0B"
 	for _, c := range []struct {
 		name  string
 		spare int64
 		rows  bool
 	}{{"none", 0, false}, {"plenty", 64 << 20, true}} {
 		t.Run(c.name, func(t *testing.T) {
-			options["memory-budget"] = strconv.FormatInt(w.reservation(t, theFilter)+c.spare, 10) + "B"
-			d, err := w.c.StartDaemonAt(w.c.Sock+"/narrow", options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := d.Stop(); err != nil {
-					t.Error(err)
-				}
-			}()
-			s := w.session(t, forced, serial, "set gpujoin.socket = '"+d.Socket+"'")
+			budget := strconv.FormatInt(w.reservation(t, theFilter)+c.spare, 10) + "B"
+			d := w.daemonWith(t, "narrow", harness.DaemonOptions{"memory-warm": "0B", "memory-budget": budget})
+			s := w.Session(t, forced, serial, "set gpujoin.socket = '"+d.Socket+"'")
 			defer s.Close()
 			list := filters(t, s, theFilter)
 			if len(list) != 1 || (list[0].Text("Reason") == "no memory is free for it") == c.rows || (list[0].Number("Rows Dropped") > 0) != c.rows {
@@ -228,10 +217,10 @@ func (w *world) reservation(t *testing.T, sql string) int64 {
 	t.Helper()
 	s := w.proxied(t, serial)
 	defer s.Close()
-	h := w.p.HoldFrame(harness.MsgInputFed, 1)
+	h := w.Proxy.HoldFrame(harness.MsgInputFed, 1)
 	done := ask(s, sql)
 	reached(t, h, done)
-	other := w.session(t, forced)
+	other := w.Session(t, forced)
 	defer other.Close()
 	r := reportOf(t, other)
 	h.Release()

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 )
 
 // alive puts a living daemon's status file next to a path, so that joins are
 // planned for that path.
 func alive(t *testing.T, w *world, path string) {
 	t.Helper()
-	if err := os.Link(w.d.Socket+".status", path+".status"); err != nil {
+	if err := os.Link(w.Daemon.Socket+".status", path+".status"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(path + ".status") })
@@ -23,7 +24,7 @@ func alive(t *testing.T, w *world, path string) {
 // With a path that no daemon serves, joins run natively, with a reason.
 func TestSocketPaths(t *testing.T) {
 	w := theWorld(t)
-	dir := w.c.Sock
+	dir := w.Cluster.Sock
 	for _, c := range []struct {
 		name string
 		make func(path string) error
@@ -72,7 +73,7 @@ func TestSocketPaths(t *testing.T) {
 func fallsBack(t *testing.T, w *world, path string) {
 	t.Helper()
 	for _, workers := range []string{"0", "2"} {
-		s := w.session(t, forced, "set gpujoin.socket = '"+path+"'", "set max_parallel_workers_per_gather = "+workers)
+		s := w.Session(t, forced, "set gpujoin.socket = '"+path+"'", "set max_parallel_workers_per_gather = "+workers)
 		ctx, cancel := bounded()
 		plan, err := s.Explain(ctx, "analyze, timing off", theSum)
 		cancel()
@@ -91,7 +92,7 @@ func fallsBack(t *testing.T, w *world, path string) {
 func TestSocketSettings(t *testing.T) {
 	w := theWorld(t)
 	for _, path := range []string{"", "relative", "/", "/nonexistent/gpujoind", "/dev/null", strings.Repeat("/x", 2000), "/tmp/new\nline", `/tmp/quo"te`} {
-		s := w.session(t, forced, "set gpujoin.socket = '"+path+"'")
+		s := w.Session(t, forced, "set gpujoin.socket = '"+path+"'")
 		ctx, cancel := bounded()
 		plan, err := s.Explain(ctx, "", theSum)
 		cancel()
@@ -101,7 +102,7 @@ func TestSocketSettings(t *testing.T) {
 		w.right(t, theSum, <-ask(s, theSum))
 	}
 	// A user who may choose the socket could choose who receives the rows.
-	plain, err := w.c.ConnectAs(t.Context(), "plain", "postgres")
+	plain, err := w.Cluster.ConnectAs(t.Context(), "plain", "postgres")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +117,11 @@ func TestSocketSettings(t *testing.T) {
 // Status files that are not of a living daemon of the server's user.
 func TestStatusFiles(t *testing.T) {
 	w := theWorld(t)
-	good, err := os.ReadFile(w.d.Socket + ".status")
+	good, err := os.ReadFile(w.Daemon.Socket + ".status")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(w.c.Sock, "other")
+	path := filepath.Join(w.Cluster.Sock, "other")
 	for name, content := range map[string][]byte{
 		"copied, but not locked": good, "empty": nil, "cut": good[:len(good)-1], "zeros": make([]byte, len(good)),
 	} {
@@ -129,7 +130,7 @@ func TestStatusFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer os.Remove(path + ".status")
-			s := w.session(t, forced, "set gpujoin.socket = '"+path+"'")
+			s := w.Session(t, forced, "set gpujoin.socket = '"+path+"'")
 			ctx, cancel := bounded()
 			defer cancel()
 			plan, err := s.Explain(ctx, "", theSum)
@@ -146,11 +147,11 @@ func TestStatusFiles(t *testing.T) {
 // create the path.
 func TestDaemonOfAnotherUser(t *testing.T) {
 	w := theWorld(t)
-	if !env.Account.Switched {
+	if !sqltest.Env.Account.Switched {
 		t.Skip("needs to be root, to be another user than the server's")
 	}
-	path := filepath.Join(w.c.Sock, "foreign")
-	stop, err := w.p.ListenAsSelf(path)
+	path := filepath.Join(w.Cluster.Sock, "foreign")
+	stop, err := w.Proxy.ListenAsSelf(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +161,12 @@ func TestDaemonOfAnotherUser(t *testing.T) {
 		}
 	}()
 	said := 0
-	w.p.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
+	w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {
 		said++
 		return []*harness.Frame{f}, true
 	})
 	fallsBack(t, w, path)
-	w.p.Rewrite(nil)
+	w.Proxy.Rewrite(nil)
 	if said != 0 {
 		t.Errorf("a backend said %d frames to another user's daemon", said)
 	}

@@ -15,7 +15,7 @@ import (
 // results that nobody reads to disk while others wait for memory.
 func newSpoolDaemon(t *testing.T, limit string) *tightDaemon {
 	t.Helper()
-	dir := theWorld(t).c.Sock
+	dir := theWorld(t).Cluster.Sock
 	return newTightDaemonWith(t, 2, harness.DaemonOptions{"spool-after": "50ms", "spool-limit": limit, "spool-dir": dir})
 }
 
@@ -81,7 +81,7 @@ func TestIdleCursorsMoveToDisk(t *testing.T) {
 // the join's memory back.
 func TestExistsMovesToDisk(t *testing.T) {
 	r := newSpoolDaemon(t, "1GB")
-	exec(t, r.witness, "select pg_advisory_lock(31)")
+	exec(t, r.Witness, "select pg_advisory_lock(31)")
 	var answers []<-chan answer
 	for range 2 {
 		s := r.session(t)
@@ -102,7 +102,7 @@ func TestExistsMovesToDisk(t *testing.T) {
 	if len(r.moved(t)) == 0 {
 		t.Error("no result is on disk")
 	}
-	exec(t, r.witness, "select pg_advisory_unlock(31)")
+	exec(t, r.Witness, "select pg_advisory_unlock(31)")
 	for _, a := range answers {
 		if a := <-a; a.err != nil || len(a.Rows) != 1 {
 			t.Errorf("%+v", a)
@@ -162,7 +162,7 @@ func TestSlowClientsMoveToDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := r.expect(t, theJoin)
+	want := r.Expect(t, theJoin)
 	for _, c := range clients {
 		rows := strings.Split(strings.TrimSuffix(c.rows.String(), "\n"), "\n")
 		if d := harness.SameRows(want, &harness.Result{Columns: want.Columns, Rows: rows}); d != "" {
@@ -189,7 +189,7 @@ func TestSpoolLimit(t *testing.T) {
 // A daemon that is killed leaves no file, and the cursors end with an error.
 func TestKilledWithResultsOnDisk(t *testing.T) {
 	r := newSpoolDaemon(t, "1GB")
-	before := names(t, r.c.Sock)
+	before := names(t, r.Cluster.Sock)
 	idle := r.hold(t)
 	if f := fallbackOf(t, r.session(t, patient), theJoin); f != "" {
 		t.Errorf("the join runs natively: %s", f)
@@ -200,7 +200,7 @@ func TestKilledWithResultsOnDisk(t *testing.T) {
 	if err := r.d.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if now := names(t, r.c.Sock); now != before {
+	if now := names(t, r.Cluster.Sock); now != before {
 		t.Errorf("%s\ninstead of\n%s", now, before)
 	}
 	for _, s := range idle {

@@ -12,6 +12,7 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 )
 
 // pulse simulates the daemon's heartbeat: a status file as the daemon writes
@@ -38,7 +39,7 @@ func (p pulse) play(t *testing.T, w *world, socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Chown(env.Account.UID, env.Account.GID); err != nil {
+	if err := f.Chown(sqltest.Env.Account.UID, sqltest.Env.Account.GID); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
@@ -95,7 +96,7 @@ func (p pulse) play(t *testing.T, w *world, socket string) {
 		done.Wait()
 		_ = f.Close()
 		_ = os.Remove(path)
-		if err := os.Link(w.d.Socket+".status", path); err != nil {
+		if err := os.Link(w.Daemon.Socket+".status", path); err != nil {
 			t.Error(err)
 		}
 	})
@@ -136,9 +137,9 @@ func TestStarvedIsNotStuck(t *testing.T) {
 		{"healthy beats", pulse{every: 10 * time.Millisecond, share: 1000}, 0, "the daemon does not answer, although it has processor time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.pulse.play(t, w, w.p.Socket)
+			c.pulse.play(t, w, w.Proxy.Socket)
 			s := w.proxied(t, serial, "set gpujoin.connect_timeout = '100ms'")
-			h := w.p.HoldAll(harness.MsgWelcome, 1)
+			h := w.Proxy.HoldAll(harness.MsgWelcome, 1)
 			defer h.Release()
 			done := make(chan string, 1)
 			go func() { done <- fallback(t, s, theJoin) }()
@@ -159,9 +160,9 @@ func TestStarvedIsNotStuck(t *testing.T) {
 // The wait for a starved daemon ends with the statement's own limit.
 func TestStarvedAndTimeout(t *testing.T) {
 	w := theWorld(t)
-	pulse{every: 25 * time.Millisecond, share: 100}.play(t, w, w.p.Socket)
+	pulse{every: 25 * time.Millisecond, share: 100}.play(t, w, w.Proxy.Socket)
 	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '10s'; set statement_timeout = '500ms'")
-	h := w.p.HoldAll(harness.MsgWelcome, 1)
+	h := w.Proxy.HoldAll(harness.MsgWelcome, 1)
 	defer h.Release()
 	done := ask(s, theJoin)
 	reached(t, h, done)
@@ -174,7 +175,7 @@ func TestStarvedAndTimeout(t *testing.T) {
 // A stopped daemon is detected whatever its beats say.
 func TestStoppedIsNamed(t *testing.T) {
 	w := theWorld(t)
-	s := w.session(t, forced, serial, "set gpujoin.connect_timeout = '100ms'")
+	s := w.Session(t, forced, serial, "set gpujoin.connect_timeout = '100ms'")
 	goOn := w.stopped(t)
 	if reason := fallback(t, s, theJoin); !strings.Contains(reason, "its process is stopped") {
 		t.Errorf("fallback %q", reason)

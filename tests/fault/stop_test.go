@@ -13,10 +13,10 @@ import (
 // stopped stops the daemon until the test's end, or until goOn is called.
 func (w *world) stopped(t *testing.T) (goOn func()) {
 	t.Helper()
-	if err := w.d.Signal(syscall.SIGSTOP); err != nil {
+	if err := w.Daemon.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	d := w.d
+	d := w.Daemon
 	goOn = func() { _ = d.Signal(syscall.SIGCONT) } // fails if it has ended
 	t.Cleanup(goOn)
 	return goOn
@@ -56,7 +56,7 @@ var ways = []struct {
 
 func signal(t *testing.T, w *world, sql string) {
 	t.Helper()
-	s := w.session(t)
+	s := w.Session(t)
 	defer s.Close()
 	if r := query(t, s, sql); len(r.Rows) != 1 || r.Rows[0] != "t" {
 		t.Errorf("%s: %v", sql, r.Rows)
@@ -66,7 +66,7 @@ func signal(t *testing.T, w *world, sql string) {
 // goneBackend waits until a backend has ended.
 func goneBackend(t *testing.T, w *world, pid int) {
 	t.Helper()
-	s := w.session(t)
+	s := w.Session(t)
 	defer s.Close()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		r := query(t, s, fmt.Sprintf("select 1 from pg_stat_activity where pid = %d or leader_pid = %[1]d", pid))
@@ -94,7 +94,7 @@ func TestStop(t *testing.T) {
 				}
 				// Other participants must not end the statement before the
 				// daemon is stopped.
-				h := w.p.HoldAll(ph.msg, ph.nth)
+				h := w.Proxy.HoldAll(ph.msg, ph.nth)
 				done := ask(s, theJoin)
 				select {
 				case <-h.Reached:
@@ -139,7 +139,7 @@ func TestStoppedBeforeConnect(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
-			s := w.session(t, forced, fmt.Sprintf(
+			s := w.Session(t, forced, fmt.Sprintf(
 				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '2s'", workers))
 			goOn := w.stopped(t)
 			ctx, cancel := bounded()
@@ -171,7 +171,7 @@ func TestStoppedBeforeRows(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %d workers", ph.name, workers), func(t *testing.T) {
 			s := w.proxied(t, fmt.Sprintf(
 				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '2s'", workers))
-			h := w.p.HoldFrame(ph.msg, ph.nth)
+			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
 			reached(t, h, done)
 			goOn := w.stopped(t)
@@ -189,7 +189,7 @@ func TestSlowIsNotStopped(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'")
 	for _, msg := range []int{harness.MsgGrant, harness.MsgFedOK, harness.MsgRunning} {
-		h := w.p.HoldFrame(msg, 1)
+		h := w.Proxy.HoldFrame(msg, 1)
 		done := make(chan harness.Node, 1)
 		go func() {
 			ctx, cancel := bounded()
@@ -215,7 +215,7 @@ func TestSlowIsNotStopped(t *testing.T) {
 func TestStoppedInQueue(t *testing.T) {
 	w := theWorld(t)
 	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'; set gpujoin.queue_timeout = '100ms'")
-	h := w.p.HoldFrame(harness.MsgAdmitted, 1)
+	h := w.Proxy.HoldFrame(harness.MsgAdmitted, 1)
 	done := ask(s, theJoin)
 	reached(t, h, done)
 	goOn := w.stopped(t)
@@ -231,7 +231,7 @@ func TestStoppedAtStatistics(t *testing.T) {
 	w := theWorld(t)
 	for _, end := range []string{"stopped", "killed"} {
 		s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'")
-		h := w.p.HoldFrame(harness.MsgStats, 1)
+		h := w.Proxy.HoldFrame(harness.MsgStats, 1)
 		type explained struct {
 			plan harness.Node
 			err  error
@@ -246,7 +246,7 @@ func TestStoppedAtStatistics(t *testing.T) {
 		<-h.Reached
 		goOn := func() {}
 		if end == "killed" {
-			if err := w.d.Kill(); err != nil {
+			if err := w.Daemon.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			h.Cut()
@@ -267,21 +267,13 @@ func TestStoppedAtStatistics(t *testing.T) {
 
 // A fast shutdown of the server does not wait for the daemon.
 func TestStoppedAtServerShutdown(t *testing.T) {
-	w, err := startWorld()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := w.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	w := newWorld(t, nil)
 	s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2")
-	h := w.p.HoldFrame(harness.MsgFilled, 2)
+	h := w.Proxy.HoldFrame(harness.MsgFilled, 2)
 	done := ask(s, theJoin)
 	reached(t, h, done)
 	goOn := w.stopped(t)
-	if err := w.c.Server().Stop(10*time.Second, syscall.SIGINT); err != nil {
+	if err := w.Cluster.Server().Stop(10*time.Second, syscall.SIGINT); err != nil {
 		t.Error(err)
 	}
 	ended(t, soon(t, done).err, "57P01")

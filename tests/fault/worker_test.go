@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,31 +11,19 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/sqltest"
 )
 
 // workerWorld returns a world whose daemon has a worker: the cpu provider in
 // place of CUDA, and an empty file in place of the driver.
 func workerWorld(t *testing.T) *world {
 	t.Helper()
-	program, err := env.BuildWorker()
+	program, err := sqltest.Env.BuildWorker()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(program))
-	options := maps.Clone(daemonOptions)
-	options["provider"], options["cuda-plugin"] = "cuda", program
-	w, err := startWorldWith(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the daemon's log ends:\n%s", w.d.LogTail(30))
-		}
-		if err := w.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	w := newWorld(t, harness.DaemonOptions{"provider": "cuda", "cuda-plugin": program})
 	w.workerReady(t)
 	return w
 }
@@ -49,7 +36,7 @@ func (w *world) workerReady(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the worker is %s:\n%s", w.device(t), w.d.LogTail(20))
+			t.Fatalf("the worker is %s:\n%s", w.device(t), w.Daemon.LogTail(20))
 		}
 	}
 }
@@ -57,14 +44,14 @@ func (w *world) workerReady(t *testing.T) {
 // device returns the state of the worker's first device.
 func (w *world) device(t *testing.T) string {
 	t.Helper()
-	r := query(t, w.witness, "select state from gpujoin.devices where provider = 'cuda' and device = 0")
+	r := query(t, w.Witness, "select state from gpujoin.devices where provider = 'cuda' and device = 0")
 	return strings.Join(r.Rows, " ")
 }
 
 // worker returns the worker's process id.
 func (w *world) worker(t *testing.T) int {
 	t.Helper()
-	pid, err := harness.ChildOf(w.d.PID())
+	pid, err := harness.ChildOf(w.Daemon.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +99,7 @@ func (w *world) killedDuring(t *testing.T, s *harness.Session, moments ...moment
 	for _, m := range moments {
 		t.Run("killed "+m.name, func(t *testing.T) {
 			w.workerReady(t)
-			h := w.p.HoldFrame(m.msg, m.nth)
+			h := w.Proxy.HoldFrame(m.msg, m.nth)
 			done := ask(s, theJoin)
 			reached(t, h, done)
 			send(t, w.worker(t), syscall.SIGKILL)
@@ -141,7 +128,7 @@ func TestWorker(t *testing.T) {
 		if len(devices.Rows) != 2 || !strings.Contains(devices.Rows[0], "no GPU at all") || !strings.Contains(devices.Rows[0], "1073741824") {
 			t.Errorf("%q", devices.Rows)
 		}
-		out, err := w.c.Output("check", "--socket", w.d.Socket, "--provider", "cuda")
+		out, err := w.Cluster.Output("check", "--socket", w.Daemon.Socket, "--provider", "cuda")
 		if err != nil || !strings.Contains(out, "no GPU at all, 512 MB for joins") {
 			t.Errorf("%v: %s", err, out)
 		}
@@ -172,7 +159,7 @@ func TestWorker(t *testing.T) {
 func TestWorkerHangs(t *testing.T) {
 	w := workerWorld(t)
 	s := w.proxied(t, serial)
-	h := w.p.HoldFrame(harness.MsgRun, 1)
+	h := w.Proxy.HoldFrame(harness.MsgRun, 1)
 	done := ask(s, theJoin)
 	reached(t, h, done)
 	send(t, w.worker(t), syscall.SIGSTOP)
@@ -190,10 +177,10 @@ func TestWorkerHangs(t *testing.T) {
 func TestWorkerEndsWithDaemon(t *testing.T) {
 	w := workerWorld(t)
 	for _, stop := range []func(*harness.Daemon) error{(*harness.Daemon).Kill, (*harness.Daemon).Stop} {
-		w.revive(t)
+		w.Restart(t)
 		w.workerReady(t)
 		pid := w.worker(t)
-		if err := stop(w.d); err != nil {
+		if err := stop(w.Daemon); err != nil {
 			t.Fatal(err)
 		}
 		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -230,7 +217,7 @@ func TestWorkerLeaks(t *testing.T) {
 			t.Errorf("the worker holds %+v, %+v before", now, before)
 		}
 	}
-	if restarts, err := w.witness.One(context.Background(), "select restarts::text from gpujoin.devices where provider = 'cuda'"); err != nil || restarts != "0" {
+	if restarts, err := w.Witness.One(context.Background(), "select restarts::text from gpujoin.devices where provider = 'cuda'"); err != nil || restarts != "0" {
 		t.Errorf("%s restarts, %v", restarts, err)
 	}
 }

@@ -56,3 +56,38 @@ func Released(t testing.TB, s *harness.Session) {
 		t.Errorf("the backend still holds %+v", h)
 	}
 }
+
+// Expect returns what the witness gets, which asks PostgreSQL once. A test that changes a
+// table deletes the results that depend on it from Native.
+func (w *World) Expect(t testing.TB, sql string) *harness.Result {
+	t.Helper()
+	if w.Native[sql] == nil {
+		w.Native[sql] = Query(t, w.Witness, sql)
+	}
+	return w.Native[sql]
+}
+
+// Unharmed checks the state after a fault: the server has not restarted, a session from
+// before it continues and its query is right, the daemon and the backend (if it still
+// lives) hold nothing, and the next query is offloaded.
+func (w *World) Unharmed(t testing.TB, s *harness.Session) {
+	t.Helper()
+	if now := Query(t, w.Witness, "select pg_postmaster_start_time()").Rows[0]; now != w.started {
+		t.Fatalf("the postmaster restarted: %s, %s", w.started, now)
+	}
+	other := w.Session(t, Forced)
+	defer other.Close()
+	Settled(t, other)
+	if s != nil {
+		Released(t, s)
+	}
+	if joins := Explain(t, other, "analyze, timing off", TheSum).OffloadedJoins(); joins != 1 {
+		t.Errorf("of the next query %d joins were offloaded", joins)
+	}
+	want := w.Expect(t, TheSum)
+	for who, session := range map[string]*harness.Session{"a session from before": w.Witness, "a new session": other} {
+		if d := harness.SameRows(want, Query(t, session, TheSum)); d != "" {
+			t.Errorf("%s: %s", who, d)
+		}
+	}
+}

@@ -22,13 +22,14 @@ func Bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), Patience)
 }
 
-// Session opens a session, runs settings in it, and closes it at the end of the test.
-func Session(t testing.TB, c *harness.Cluster, settings ...string) *harness.Session {
+// Session opens a session in the world's tables, runs settings in it, and closes it at the
+// end of the test.
+func (w *World) Session(t testing.TB, settings ...string) *harness.Session {
 	t.Helper()
-	return SessionIn(t, c, "postgres", settings...)
+	return SessionIn(t, w.Cluster, "postgres", settings...)
 }
 
-// SessionIn does the same in another database.
+// SessionIn does the same in any database.
 func SessionIn(t testing.TB, c *harness.Cluster, database string, settings ...string) *harness.Session {
 	t.Helper()
 	s, err := c.ConnectAs(context.Background(), "postgres", database)
