@@ -115,26 +115,11 @@ func (a *aggregation) addDistinct(ctx context.Context) error {
 		s := asSpace(values)
 		ranges := s.ranges(a.dev.streams*8, 0)
 		err = a.dev.parallel(ctx, len(ranges), func(st *stream, task int) error {
-			return a.addRange(ctx, st, s, ranges[task], i+1)
+			return st.eachRows(ctx, s, ranges[task], func(r *rows) error { return st.group(ctx, r, a, i+1) })
 		})
 		s.Release()
 		if err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func (a *aggregation) addRange(ctx context.Context, st *stream, s *space, spans []span, source int) error {
-	for _, r := range spans {
-		for at := 0; at < r.n; at += a.dev.chunk {
-			if err := st.yield(ctx); err != nil {
-				return err
-			}
-			rows := st.scanRows(s, r.segment, r.first+at, min(a.dev.chunk, r.n-at))
-			if err := st.group(ctx, rows, a, source); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -14,8 +14,6 @@ type arithmetic struct {
 	left, right value
 }
 
-func (c *arithmetic) fails() bool { return true }
-
 func (c *arithmetic) eval(st *stream, r *rows, out *vector) error {
 	if err := c.left.eval(st, r, out); err != nil {
 		return err

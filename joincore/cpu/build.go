@@ -71,19 +71,10 @@ func (st *stream) eachChunk(ctx context.Context, s *space, key *device.Key, f fu
 
 // eachChunkOf is eachChunk for the rows of some spans.
 func (st *stream) eachChunkOf(ctx context.Context, s *space, spans []span, key *device.Key, f func(keys []uint64, sel []uint32, first uint32) error) error {
-	for _, p := range spans {
-		for at := 0; at < p.n; at += st.dev.chunk {
-			if err := st.yield(ctx); err != nil {
-				return err
-			}
-			r := st.scanRows(s, p.segment, p.first+at, min(st.dev.chunk, p.n-at))
-			keys, sel := st.keys.compute(r, key, st.dev.inputs)
-			if err := f(keys, sel, r.slots[0].first); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return st.eachRows(ctx, s, spans, func(r *rows) error {
+		keys, sel := st.keys.compute(r, key, st.dev.inputs)
+		return f(keys, sel, r.slots[0].first)
+	})
 }
 
 // regionsFor returns the number of regions, a power of 2, of a table of the given size:
@@ -111,7 +102,7 @@ const (
 // of one region, which are a sample of all: hashes are spread evenly. A region can only
 // overflow if keys were made to collide; then fill builds the table.
 func (t *table) fillRegions(ctx context.Context, m *device.Match) error {
-	regions := t.dev.regionsFor(entriesFor(t.space.total())*tableEntry, plannedBytes)
+	regions := t.dev.regionsFor(entriesFor(t.space.total(), smallTable)*tableEntry, plannedBytes)
 	if regions == 1 {
 		return t.fill(ctx, m)
 	}
@@ -134,7 +125,7 @@ func (t *table) fillRegions(ctx context.Context, m *device.Match) error {
 	if err != nil {
 		return err
 	}
-	if err := t.reserve(max(entriesFor(min(distinct*regions, v.total())), leastRegion*regions)); err != nil {
+	if err := t.reserve(max(entriesFor(min(distinct*regions, v.total()), smallTable), leastRegion*regions)); err != nil {
 		return err
 	}
 	t.wrap = uint64(len(t.entries)/regions - 1)
@@ -164,7 +155,7 @@ func (v *division) pairs(ctx context.Context, p pairs) error {
 		return func(st *stream, m *moved) {
 			keys.put(w, m.keys)
 			at := st.v32[:m.n]
-			m.slots[0].copyTo(at)
+			m.slots[0].copyTo(at, 0)
 			pos.put(w, pick(at, at, m.sel))
 		}
 	})

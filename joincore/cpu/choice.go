@@ -21,15 +21,6 @@ func compileCase(c *joincore.Case, parameters []joincore.Parameter) *caseValue {
 	return out
 }
 
-func (c *caseValue) fails() bool {
-	for _, w := range c.whens {
-		if w.condition.fails() || w.then.fails() {
-			return true
-		}
-	}
-	return c.other.fails()
-}
-
 func (c *caseValue) eval(st *stream, r *rows, out *vector) error {
 	out.allNull(r.n)
 	return c.from(st, r, nil, out, c.whens)
@@ -95,15 +86,6 @@ func (st *stream) putValue(v value, r *rows, sel []uint32, out *vector) error {
 // coalesce is the first argument that is not NULL. Each is evaluated for the
 // rows for which those before it are NULL.
 type coalesce struct{ args []value }
-
-func (c *coalesce) fails() bool {
-	for _, a := range c.args {
-		if a.fails() {
-			return true
-		}
-	}
-	return false
-}
 
 func (c *coalesce) eval(st *stream, r *rows, out *vector) error {
 	if err := c.args[0].eval(st, r, out); err != nil {

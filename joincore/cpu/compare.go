@@ -55,9 +55,6 @@ func newCompare(op joincore.CompareOp, left, right value) *compare {
 	return &compare{comparisonOf(op), left, right}
 }
 
-func (c *compare) fails() bool    { return c.left.fails() || c.right.fails() }
-func (c *compare) registers() int { return 0 }
-
 func (c *compare) eval(st *stream, r *rows, out []uint8) error {
 	if c.compareColumn(st, r, out) {
 		return nil
@@ -105,7 +102,7 @@ func bit(b bool) uint8 {
 	return 0
 }
 
-func compareConstant(c comparison, x []int64, y int64, out []uint8) {
+func compareConstant[T signedWord](c comparison, x []T, y T, out []uint8) {
 	out = out[:len(x)]
 	switch c.op {
 	case joincore.Equal:
@@ -206,13 +203,13 @@ func (c *compare) compareColumn(st *stream, r *rows, out []uint8) bool {
 	segment, from := s.segment(), int(s.first&s.space.mask())
 	switch end := from + r.n; col.width {
 	case 1:
-		compareStored(c.op, col.v8[segment][from:end], uint8(right.n), out)
+		compareConstant(c.op, signed[int8](col.v8[segment][from:end]), int8(right.n), out)
 	case 2:
-		compareStored(c.op, col.v16[segment][from:end], uint16(right.n), out)
+		compareConstant(c.op, signed[int16](col.v16[segment][from:end]), int16(right.n), out)
 	case 4:
-		compareStored(c.op, col.v32[segment][from:end], uint32(right.n), out)
+		compareConstant(c.op, signed[int32](col.v32[segment][from:end]), int32(right.n), out)
 	default:
-		compareStored(c.op, col.v64[segment][from:end], uint64(right.n), out)
+		compareConstant(c.op, signed[int64](col.v64[segment][from:end]), int64(right.n), out)
 	}
 	if col.nullable() {
 		v := st.takeVector()
@@ -222,26 +219,4 @@ func (c *compare) compareColumn(st *stream, r *rows, out []uint8) bool {
 		unknownWhereNull(out, v)
 	}
 	return true
-}
-
-// compareStored compares signed integers, which it reads as unsigned ones: with
-// the sign inverted, these have the same order.
-func compareStored[T word](c comparison, x []T, y T, out []uint8) {
-	out = out[:len(x)]
-	sign := ^(^T(0) >> 1)
-	y ^= sign
-	switch c.op {
-	case joincore.Equal:
-		for i, a := range x {
-			out[i] = bit(a^sign == y)<<1 ^ c.flip
-		}
-	case joincore.Less:
-		for i, a := range x {
-			out[i] = bit(a^sign < y)<<1 ^ c.flip
-		}
-	default:
-		for i, a := range x {
-			out[i] = bit(a^sign <= y)<<1 ^ c.flip
-		}
-	}
 }

@@ -19,10 +19,6 @@ const (
 type condition interface {
 	// eval writes the truth of each row of r to out.
 	eval(st *stream, r *rows, out []uint8) error
-	// fails says that eval may return ErrArithmetic.
-	fails() bool
-	// registers is how many truth registers eval takes.
-	registers() int
 }
 
 // condition compiles an expression, once for all streams. The expression is
@@ -56,10 +52,10 @@ func compile(e joincore.Expr, parameters []joincore.Parameter) condition {
 	panic(fmt.Sprintf("condition %T", e))
 }
 
-func compileAll(args []joincore.Expr, parameters []joincore.Parameter) []condition {
-	out := make([]condition, len(args))
+func compileAll(args []joincore.Expr, parameters []joincore.Parameter) []term {
+	out := make([]term, len(args))
 	for i, a := range args {
-		out[i] = compile(a, parameters)
+		out[i] = term{compile(a, parameters), joincore.CanFail(a)}
 	}
 	return out
 }
@@ -84,9 +80,6 @@ func unknownWhereNull(out []uint8, v *vector) {
 
 type not struct{ arg condition }
 
-func (c *not) fails() bool    { return c.arg.fails() }
-func (c *not) registers() int { return c.arg.registers() }
-
 func (c *not) eval(st *stream, r *rows, out []uint8) error {
 	if err := c.arg.eval(st, r, out); err != nil {
 		return err
@@ -99,9 +92,6 @@ func (c *not) eval(st *stream, r *rows, out []uint8) error {
 
 // isNullColumn reads no more than the validity of a column of any type.
 type isNullColumn struct{ column joincore.ColumnRef }
-
-func (c *isNullColumn) fails() bool    { return false }
-func (c *isNullColumn) registers() int { return 0 }
 
 func (c *isNullColumn) eval(st *stream, r *rows, out []uint8) error {
 	col, s := r.locate(c.column, st.dev.inputs)
@@ -119,9 +109,6 @@ func (c *isNullColumn) eval(st *stream, r *rows, out []uint8) error {
 }
 
 type isNull struct{ arg value }
-
-func (c *isNull) fails() bool    { return c.arg.fails() }
-func (c *isNull) registers() int { return 0 }
 
 func (c *isNull) eval(st *stream, r *rows, out []uint8) error {
 	v := st.takeVector()

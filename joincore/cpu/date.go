@@ -8,8 +8,6 @@ type datePart struct {
 	arg  value
 }
 
-func (c *datePart) fails() bool { return true }
-
 func (c *datePart) eval(st *stream, r *rows, out *vector) error {
 	if err := c.arg.eval(st, r, out); err != nil {
 		return err

@@ -138,7 +138,7 @@ func (v *division) elements(ctx context.Context, rows []uint64) error {
 		to := linesTo(w, rows)
 		return func(st *stream, m *moved) {
 			at := st.v32[:m.n]
-			m.slots[0].copyTo(at)
+			m.slots[0].copyTo(at, 0)
 			at = pick(at, at, m.sel)
 			words := st.v64[:len(at)]
 			for i, k := range m.keys {

@@ -106,19 +106,11 @@ func (v *division) free() {
 // eachChunk calls f for all rows of a range; of are their parts.
 func (v *division) eachChunk(ctx context.Context, st *stream, i int, f func(r *rows, of []uint16) error) error {
 	at := v.first[i]
-	for _, s := range v.ranges[i] {
-		for from := 0; from < s.n; from += st.dev.chunk {
-			if err := st.yield(ctx); err != nil {
-				return err
-			}
-			n := min(st.dev.chunk, s.n-from)
-			if err := f(st.scanRows(v.src, s.segment, s.first+from, n), v.of[at:at+n]); err != nil {
-				return err
-			}
-			at += n
-		}
-	}
-	return nil
+	return st.eachRows(ctx, v.src, v.ranges[i], func(r *rows) error {
+		of := v.of[at : at+r.n]
+		at += r.n
+		return f(r, of)
+	})
 }
 
 func (v *division) count(ctx context.Context, st *stream, i int) error {

@@ -42,18 +42,14 @@ func (e *Evaluator) Each(ctx context.Context, v joincore.Value, segment, first, 
 	defer st.Close()
 	compiled := e.dev.value(v, e.parameters)
 	out := newVector(e.dev.chunk)
-	for end := first + n; first < end; first += e.dev.chunk {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := compiled.eval(st, st.scanRows(e.space, segment, first, min(e.dev.chunk, end-first)), out); err != nil {
+	return st.eachRows(ctx, e.space, []span{{segment, first, n}}, func(r *rows) error {
+		if err := compiled.eval(st, r, out); err != nil {
 			return err
 		}
-		if err := visit(first, out.values()); err != nil {
-			return err
-		}
-	}
-	return nil
+		err := visit(first, out.values())
+		first += r.n
+		return err
+	})
 }
 
 func (v *vector) values() *Values {

@@ -49,6 +49,24 @@ func fetchWide(dst []uint64, src [][]uint64, words int, s *slot, n int) {
 	}
 }
 
+// fetchTo gathers the n values of a slot into rows from `at` on of dst, a column of one
+// segment and of the same width; missing rows read as zeros.
+func fetchTo(dst *column, at, n int, c *column, s *slot) {
+	switch c.width {
+	case 1:
+		fetch(dst.v8[0][at:at+n], c.v8, s, 0)
+	case 2:
+		fetch(dst.v16[0][at:at+n], c.v16, s, 0)
+	case 4:
+		fetch(dst.v32[0][at:at+n], c.v32, s, 0)
+	case 8:
+		fetch(dst.v64[0][at:at+n], c.v64, s, 0)
+	default:
+		words := c.width / 8
+		fetchWide(dst.v64[0][at*words:(at+n)*words], c.v64, words, s, n)
+	}
+}
+
 // fetchInts reads a column of width 1, 2, 4 or 8 as signed integers. For NULLs it
 // writes unspecified values.
 func (st *stream) fetchInts(dst []uint64, c *column, s *slot) {
@@ -94,6 +112,15 @@ func fetchNulls(null []uint8, c *column, s *slot) bool {
 		}
 	}
 	return any
+}
+
+// fetchValid sets valid[i] to 0 if row i is NULL, else to 1.
+func fetchValid(valid []uint8, c *column, s *slot) {
+	clear(valid)
+	fetchNulls(valid, c, s)
+	for i := range valid {
+		valid[i] ^= 1
+	}
 }
 
 // expandNulls sets null[i] where bit first+i of a validity bitmap is 0, and

@@ -64,19 +64,17 @@ func writeFixed(v *joincore.Vector, at, n int, c *column, s *slot) {
 	values := v.Values[at*c.width : (at+n)*c.width]
 	switch c.width {
 	case 1:
-		fetchFirst(view[uint8](values), c.v8, s)
+		fetch(view[uint8](values), c.v8, s, 0)
 	case 2:
-		fetchFirst(view[uint16](values), c.v16, s)
+		fetch(view[uint16](values), c.v16, s, 0)
 	case 4:
-		fetchFirst(view[uint32](values), c.v32, s)
+		fetch(view[uint32](values), c.v32, s, 0)
 	case 8:
-		fetchFirst(view[uint64](values), c.v64, s)
+		fetch(view[uint64](values), c.v64, s, 0)
 	default:
 		fetchWide(view[uint64](values), c.v64, c.width/8, s, n)
 	}
 }
-
-func fetchFirst[T word](dst []T, src [][]T, s *slot) { fetch(dst, src, s, 0) }
 
 // writeValidity clears the bits of rows that are NULL; they start all ones.
 func (st *stream) writeValidity(v *joincore.Vector, at, n int, c *column, s *slot) {

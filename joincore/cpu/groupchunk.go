@@ -290,7 +290,7 @@ func (g *grouper) computedBytes(r *rows, o *typedValue, v *vector, out [][]byte)
 func (g *grouper) loadCarry(r *rows) {
 	for i, input := range g.plan.carry {
 		ids := g.keys.ownCarry[i][:r.n]
-		appendIDs(ids, r, input, 0, g.st.dev.inputs)
+		r.copyIDs(ids, input, 0, g.st.dev.inputs)
 		g.keys.carry[i] = ids
 	}
 }

@@ -195,7 +195,7 @@ func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 // evalFiltered evaluates an argument, in v or in the memo. Where that may fail,
 // it leaves out the rows that the filter drops, as SQL does; these are NULL.
 func (g *grouper) evalFiltered(r *rows, a *argument, v *vector) (*vector, error) {
-	if a.filter == nil || !a.compiled.fails() {
+	if a.filter == nil || !a.fails {
 		if c, ok := a.compiled.(*shared); ok {
 			return c.once(g.st, r)
 		}

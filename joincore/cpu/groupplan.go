@@ -66,7 +66,8 @@ func (p *groupPlan) typed(v joincore.Value, t joincore.Type) typedValue {
 type argument struct {
 	typedValue // value nil: rows only
 	filter     joincore.Expr
-	span       int // position among the arguments of bytes of its source, or -1
+	fails      bool // its evaluation may end with ErrArithmetic
+	span       int  // position among the arguments of bytes of its source, or -1
 }
 
 // function is an aggregate function and its state.
@@ -106,12 +107,7 @@ func newGroupPlan(d *dev, m *joincore.Account, spec *device.AggregateSpec, spare
 	p := &groupPlan{dev: d, memory: m, spec: spec}
 	p.planKeys()
 	for _, c := range spec.Carry {
-		at := -1
-		for i, input := range p.carry {
-			if input == c.Input {
-				at = i
-			}
-		}
+		at := slices.Index(p.carry, c.Input)
 		if at < 0 {
 			at = len(p.carry)
 			p.carry = append(p.carry, c.Input)
@@ -177,7 +173,7 @@ func (p *groupPlan) planKeys() {
 func isWord(width int) bool { return width == 1 || width == 2 || width == 4 || width == 8 }
 
 func (p *groupPlan) argumentOf(f *joincore.Function) argument {
-	a := argument{filter: f.Filter, span: -1}
+	a := argument{filter: f.Filter, fails: joincore.CanFail(f.Arg), span: -1}
 	if f.Arg != nil {
 		a.typedValue = p.typed(f.Arg, typeOf(f.Arg, p.spec.Schema))
 	}

@@ -263,16 +263,12 @@ func (w *groupWriter) carry(i int, ref joincore.ColumnRef, ids []uint32) error {
 	from := w.a.dev.inputs[ref.Input]
 	c := from.columns[ref.Column]
 	s := &slot{space: from, pos: ids, null: hasNone(ids)}
-	null := out.flags
-	clear(null)
-	fetchNulls(null, c, s)
-	for j := range null {
-		null[j] ^= 1
-	}
+	valid := out.flags
+	fetchValid(valid, c, s)
 	if c.kind == joincore.Varlena {
 		for j := range ids {
 			var b []byte
-			if segment, row, ok := s.at(j); ok && null[j] != 0 {
+			if segment, row, ok := s.at(j); ok && valid[j] != 0 {
 				b = c.varlena(segment, row)
 			}
 			if err := w.bytes(i, &out, j, b, false); err != nil {
@@ -281,20 +277,7 @@ func (w *groupWriter) carry(i int, ref joincore.ColumnRef, ids []uint32) error {
 		}
 		return nil
 	}
-	at, n := out.at, len(ids)
-	switch c.width {
-	case 1:
-		fetchFirst(out.v8[0][at:at+n], c.v8, s)
-	case 2:
-		fetchFirst(out.v16[0][at:at+n], c.v16, s)
-	case 4:
-		fetchFirst(out.v32[0][at:at+n], c.v32, s)
-	case 8:
-		fetchFirst(out.v64[0][at:at+n], c.v64, s)
-	default:
-		words := c.width / 8
-		fetchWide(out.v64[0][at*words:(at+n)*words], c.v64, words, s, n)
-	}
+	fetchTo(out.column, out.at, len(ids), c, s)
 	return nil
 }
 

@@ -28,9 +28,6 @@ func newIn(e *joincore.In, arg value) *in {
 	return c
 }
 
-func (c *in) fails() bool    { return c.arg.fails() }
-func (c *in) registers() int { return 0 }
-
 func (c *in) eval(st *stream, r *rows, out []uint8) error {
 	v := st.takeVector()
 	defer st.drop(1, 0, 0)

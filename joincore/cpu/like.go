@@ -113,9 +113,6 @@ func (g *general) next(b []byte, i int) int {
 	return i + 1
 }
 
-func (c *like) fails() bool    { return c.arg.fails() }
-func (c *like) registers() int { return 0 }
-
 func (c *like) eval(st *stream, r *rows, out []uint8) error {
 	v := st.takeVector()
 	defer st.drop(1, 0, 0)
@@ -149,8 +146,6 @@ func newSubstring(s *joincore.Substring, arg value) *substring {
 	}
 	return out
 }
-
-func (c *substring) fails() bool { return c.arg.fails() }
 
 func (c *substring) eval(st *stream, r *rows, out *vector) error {
 	if err := c.arg.eval(st, r, out); err != nil || out.all {

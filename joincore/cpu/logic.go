@@ -6,10 +6,26 @@ import "slices"
 // decided are left out where it is worth it, and always where their evaluation
 // could fail.
 type logic struct {
-	args []condition
+	args []term
 	all  bool // AND
-	need int
-	fail bool
+	need int  // truth registers that eval takes
+}
+
+// term is an argument of AND or OR.
+type term struct {
+	condition
+	fails bool // eval may return ErrArithmetic
+}
+
+// registersOf returns how many truth registers the evaluation of a condition takes.
+func registersOf(c condition) int {
+	switch c := c.(type) {
+	case *logic:
+		return c.need
+	case *not:
+		return registersOf(c.arg)
+	}
+	return 0
 }
 
 // shallow is a number of registers about which a condition need not care.
@@ -19,27 +35,24 @@ const shallow = 8
 // be many, so that a condition of n comparisons never needs more than
 // log2(n) + shallow (Sethi and Ullman, 1970). Arguments that can fail stay
 // behind those that may decide their rows.
-func newLogic(args []condition, all bool) *logic {
+func newLogic(args []term, all bool) *logic {
 	c := &logic{args: args, all: all}
-	deepest := 0
+	deepest, fails := 0, false
 	for i, a := range args {
-		c.fail = c.fail || a.fails()
-		if a.registers() > args[deepest].registers() {
+		fails = fails || a.fails
+		if registersOf(a.condition) > registersOf(args[deepest].condition) {
 			deepest = i
 		}
 	}
-	if deepest > 0 && !c.fail && args[deepest].registers() >= shallow {
+	if deepest > 0 && !fails && registersOf(args[deepest].condition) >= shallow {
 		first := args[deepest]
 		c.args = slices.Insert(slices.Delete(slices.Clone(args), deepest, deepest+1), 0, first)
 	}
 	for i, a := range c.args {
-		c.need = max(c.need, a.registers()+min(i, 1))
+		c.need = max(c.need, registersOf(a.condition)+min(i, 1))
 	}
 	return c
 }
-
-func (c *logic) fails() bool    { return c.fail }
-func (c *logic) registers() int { return c.need }
 
 func (c *logic) eval(st *stream, r *rows, out []uint8) error {
 	if len(c.args) == 0 {
@@ -82,13 +95,13 @@ func inPlace(a condition) bool {
 
 // rest evaluates the arguments that are left, of which out has the truth
 // before them.
-func (c *logic) rest(st *stream, r *rows, out []uint8, args []condition) error {
+func (c *logic) rest(st *stream, r *rows, out []uint8, args []term) error {
 	for i, a := range args {
 		n := countTruths(out, c.undecided())
 		switch {
 		case n == 0:
 			return nil
-		case n < len(out) && a.fails(), n <= len(out)*3/4 && len(out) >= worthwhile && (n <= len(out)/4 || !inPlace(a)):
+		case n < len(out) && a.fails, n <= len(out)*3/4 && len(out) >= worthwhile && (n <= len(out)/4 || !inPlace(a.condition)):
 			return c.narrow(st, r, out, args[i:])
 		}
 		v := st.takeTruth(len(out))
@@ -103,7 +116,7 @@ func (c *logic) rest(st *stream, r *rows, out []uint8, args []condition) error {
 }
 
 // narrow evaluates arguments for the rows that are not decided.
-func (c *logic) narrow(st *stream, r *rows, out []uint8, args []condition) error {
+func (c *logic) narrow(st *stream, r *rows, out []uint8, args []term) error {
 	s := st.takeSubset(r, out, c.undecided())
 	t := st.takeTruth(len(s.sel))
 	defer st.drop(0, 1, 1)

@@ -140,13 +140,7 @@ func (p *partitioner) moveIDs(w *writer, i int) func(*stream, *moved) {
 	input, dst := p.rowIDs[i], linesTo(w, p.ids[i].v32[0])
 	return func(st *stream, m *moved) {
 		ids := st.v32[:m.n]
-		if s, ok := m.positionsOf(input, st.dev.inputs); ok {
-			s.copyTo(ids)
-		} else {
-			for i := range ids {
-				ids[i] = none
-			}
-		}
+		m.copyIDs(ids, input, 0, st.dev.inputs)
 		dst.put(w, pick(ids, ids, m.sel))
 	}
 }
@@ -178,11 +172,7 @@ func (p *partitioner) moveColumn(w *writer, i int) func(*stream, *moved) {
 		c, s := m.locate(ref, st.dev.inputs)
 		put(st, m, c, s)
 		valid := st.v8[:m.n]
-		clear(valid)
-		fetchNulls(valid, c, s)
-		for i := range valid {
-			valid[i] ^= 1
-		}
+		fetchValid(valid, c, s)
 		flags.put(w, pick(valid, valid, m.sel))
 	}
 }

@@ -15,15 +15,6 @@ import (
 // large as needed.
 const smallNumbers = 1 << 15
 
-// numbersFor returns the number of entries for n distinct keys.
-func numbersFor(n int) int {
-	size := 1 << bits.Len(uint(max(n*8/maxFill, 8)-1))
-	if size <= smallNumbers {
-		size *= 2
-	}
-	return size
-}
-
 // BuildPartition reuses one table per stream.
 func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, partition int, m *device.Match) (device.Table, error) {
 	s := asSpace(p)
@@ -42,7 +33,7 @@ func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, parti
 	t.rows = s.keys.v64[0][first:end]
 	t.chains.Store(false)
 	mean := s.rows[0] / (len(s.bounds) - 1)
-	if err := t.resetNumbers(ctx, numbersFor(min(t.span, max(growFrom, 2*mean)))); err != nil {
+	if err := t.resetNumbers(ctx, entriesFor(min(t.span, max(growFrom, 2*mean)), smallNumbers)); err != nil {
 		return nil, err
 	}
 	for from := 0; from < t.span; from += stepRows {

@@ -77,49 +77,14 @@ func (s *space) newColumn(n, width int) (*column, error) {
 func (p *payload) gather(st *stream, r *rows, at int) {
 	inputs := st.dev.inputs
 	for i, input := range p.rowIDs {
-		dst := p.ids[i].v32[0][at : at+r.n]
-		if s, ok := r.positionsOf(input, inputs); ok {
-			s.copyTo(dst)
-		} else {
-			for i := range dst {
-				dst[i] = none
-			}
-		}
+		r.copyIDs(p.ids[i].v32[0][at:at+r.n], input, 0, inputs)
 	}
 	for i, ref := range p.refs {
 		c, s := r.locate(ref, inputs)
 		dst := p.carry[i]
-		switch c.width {
-		case 1:
-			fetch(dst.v8[0][at:at+r.n], c.v8, s, 0)
-		case 2:
-			fetch(dst.v16[0][at:at+r.n], c.v16, s, 0)
-		case 4:
-			fetch(dst.v32[0][at:at+r.n], c.v32, s, 0)
-		case 8:
-			fetch(dst.v64[0][at:at+r.n], c.v64, s, 0)
-		default:
-			words := c.width / 8
-			fetchWide(dst.v64[0][at*words:(at+r.n)*words], c.v64, words, s, r.n)
-		}
+		fetchTo(dst, at, r.n, c, s)
 		if dst.flags != nil {
-			flags := dst.flags[0][at : at+r.n]
-			clear(flags)
-			fetchNulls(flags, c, s)
-			for i := range flags {
-				flags[i] ^= 1
-			}
+			fetchValid(dst.flags[0][at:at+r.n], c, s)
 		}
-	}
-}
-
-// copyTo writes the slot's positions to dst.
-func (s *slot) copyTo(dst []uint32) {
-	if s.pos != nil {
-		copy(dst, s.pos)
-		return
-	}
-	for i := range dst {
-		dst[i] = s.first + uint32(i)
 	}
 }

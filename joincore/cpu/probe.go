@@ -99,11 +99,7 @@ func (p *prober) pairs() (n int, whole bool) {
 		for i, h := range p.head {
 			from[m] = uint32(i)
 			to[m] = h - 1
-			one := 1
-			if h == 0 {
-				one = 0
-			}
-			m += one
+			m += int(bit(h != 0))
 		}
 		p.next = len(p.head)
 		if p.sel == nil {
@@ -214,11 +210,7 @@ func (p *prober) rest() int {
 	m := 0
 	for i, x := range p.matched[:p.in.n] {
 		p.from[m] = uint32(i)
-		one := 1
-		if x != want {
-			one = 0
-		}
-		m += one
+		m += int(bit(x == want))
 	}
 	p.out.take(p.in, p.from[:m], m)
 	return m
@@ -228,14 +220,14 @@ func (p *prober) rest() int {
 // parts that the hash does not compare exactly are equal, and the residual is true.
 // nil: all pairs pass.
 func (d *dev) pairCondition(m *device.Match) condition {
-	var all []condition
+	var all []term
 	if !m.Build.Exact {
 		for i := range m.Build.Parts {
-			all = append(all, &equality{build: &m.Build.Parts[i], probe: &m.Probe.Parts[i]})
+			all = append(all, term{condition: &equality{build: &m.Build.Parts[i], probe: &m.Probe.Parts[i]}})
 		}
 	}
 	if m.Residual != nil {
-		all = append(all, d.condition(m.Residual, m.Parameters))
+		all = append(all, term{d.condition(m.Residual, m.Parameters), joincore.CanFail(m.Residual)})
 	}
 	if len(all) == 0 {
 		return nil
@@ -245,9 +237,6 @@ func (d *dev) pairCondition(m *device.Match) condition {
 
 // equality compares one part of two keys whose hashes are equal.
 type equality struct{ build, probe *device.KeyPart }
-
-func (e *equality) fails() bool    { return false }
-func (e *equality) registers() int { return 0 }
 
 func (e *equality) eval(st *stream, r *rows, out []uint8) error {
 	inputs := st.dev.inputs

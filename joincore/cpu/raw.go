@@ -35,6 +35,14 @@ func entriesOf(m []uint64) []entry {
 	return unsafe.Slice((*entry)(unsafe.Pointer(unsafe.SliceData(m))), len(m)*8/int(unsafe.Sizeof(entry{})))
 }
 
+// signedWord is a signed integer of the width of a word.
+type signedWord interface{ int8 | int16 | int32 | int64 }
+
+// signed reads unsigned integers as signed ones of the same width.
+func signed[S signedWord, T word](v []T) []S {
+	return unsafe.Slice((*S)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
+}
+
 // unsigned reads signed integers as unsigned ones.
 func unsigned(v []int64) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v))), len(v))

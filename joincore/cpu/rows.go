@@ -129,6 +129,28 @@ func (r *rows) positionsOf(input int, inputs []*space) (*slot, bool) {
 	return nil, false
 }
 
+// copyIDs writes the row ids of an input, of rows from the given one on.
+func (r *rows) copyIDs(dst []uint32, input, from int, inputs []*space) {
+	if s, ok := r.positionsOf(input, inputs); ok {
+		s.copyTo(dst, from)
+		return
+	}
+	for i := range dst {
+		dst[i] = none
+	}
+}
+
+// copyTo writes the positions of rows from the given one on.
+func (s *slot) copyTo(dst []uint32, from int) {
+	if s.pos != nil {
+		copy(dst, s.pos[from:])
+		return
+	}
+	for i := range dst {
+		dst[i] = s.first + uint32(from+i)
+	}
+}
+
 // carries reports whether columns of an input were moved with the key.
 func (s *space) carries(input int) bool {
 	for ref := range s.carried {

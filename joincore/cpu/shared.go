@@ -13,8 +13,6 @@ type shared struct {
 	slot  int // of the memo
 }
 
-func (c *shared) fails() bool { return c.inner.fails() }
-
 func (c *shared) eval(st *stream, r *rows, out *vector) error {
 	v, err := c.once(st, r)
 	if err != nil {

@@ -122,32 +122,26 @@ type run struct {
 }
 
 func (s *sorter) readRange(ctx context.Context, st *stream, spans []span, r *run) error {
-	for _, p := range spans {
-		for at := 0; at < p.n; at += st.dev.chunk {
-			if err := st.yield(ctx); err != nil {
-				return err
-			}
-			in := st.scanRows(s.src, p.segment, p.first+at, min(st.dev.chunk, p.n-at))
-			keys, sel := st.keys.compute(in, s.spec.Key, st.dev.inputs)
-			first := in.slots[0].first
-			to := s.pairs(part{r.from + r.keyed, r.to, 0}, 0)
-			copy(to.keys, keys)
-			for i := range keys {
-				to.pos[i] = first + uint32(i)
-			}
-			if sel != nil {
-				for i, row := range sel[:len(keys)] {
-					to.pos[i] = first + row
-				}
-			}
-			r.note(s.buffers[0].keys[r.from:r.to], len(keys))
-			r.keyed += len(keys)
-			if s.spec.KeepNulls && len(keys) < in.n {
-				r.takeNulls(s.buffers[0].pos, first, sel[:len(keys)], in.n)
+	return st.eachRows(ctx, s.src, spans, func(in *rows) error {
+		keys, sel := st.keys.compute(in, s.spec.Key, st.dev.inputs)
+		first := in.slots[0].first
+		to := s.pairs(part{r.from + r.keyed, r.to, 0}, 0)
+		copy(to.keys, keys)
+		for i := range keys {
+			to.pos[i] = first + uint32(i)
+		}
+		if sel != nil {
+			for i, row := range sel[:len(keys)] {
+				to.pos[i] = first + row
 			}
 		}
-	}
-	return nil
+		r.note(s.buffers[0].keys[r.from:r.to], len(keys))
+		r.keyed += len(keys)
+		if s.spec.KeepNulls && len(keys) < in.n {
+			r.takeNulls(s.buffers[0].pos, first, sel[:len(keys)], in.n)
+		}
+		return nil
+	})
 }
 
 // note updates the statistics with the next n keys that were written.

@@ -24,10 +24,6 @@ func (c *refusing) eval(_ *stream, _ *rows, out []uint8) error {
 	return nil
 }
 
-func (c *refusing) fails() bool { return false }
-
-func (c *refusing) registers() int { return 0 }
-
 // TestRefusedPairsEndWithTheContext: one probe row has very many partners, and
 // a condition refuses each. Once the context is done, no more than a chunk of
 // them is looked at, in every algorithm and for all that probing may return.

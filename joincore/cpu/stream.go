@@ -97,6 +97,21 @@ func (st *stream) scanRows(s *space, segment, first, n int) *rows {
 	return st.scan
 }
 
+// eachRows calls f for all rows of some spans, a chunk at a time, until ctx is done.
+func (st *stream) eachRows(ctx context.Context, s *space, spans []span, f func(r *rows) error) error {
+	for _, p := range spans {
+		for at := 0; at < p.n; at += st.dev.chunk {
+			if err := st.yield(ctx); err != nil {
+				return err
+			}
+			if err := f(st.scanRows(s, p.segment, p.first+at, min(st.dev.chunk, p.n-at))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Marked selects by the marks of a space. If no mark was ever set, no row has found a
 // partner.
 func (st *stream) Marked(s device.Space, segment, first, n int, found bool) (device.Rows, device.Count) {

@@ -54,10 +54,11 @@ const maxFill = 4
 // needed: it fits the core's private cache anyway.
 const smallTable = 1 << 12
 
-// entriesFor returns the number of entries for n distinct keys.
-func entriesFor(n int) int {
+// entriesFor returns the number of entries for n distinct keys of a table that is small
+// up to some number of entries.
+func entriesFor(n, small int) int {
 	size := 1 << bits.Len(uint(max(n*8/maxFill, 8)-1))
-	if size <= smallTable {
+	if size <= small {
 		size *= 2
 	}
 	return size
@@ -65,7 +66,7 @@ func entriesFor(n int) int {
 
 // reset empties the table and sizes it for n distinct keys.
 func (t *table) reset(ctx context.Context, n int) error {
-	if err := t.reserve(entriesFor(n)); err != nil {
+	if err := t.reserve(entriesFor(n, smallTable)); err != nil {
 		return err
 	}
 	return zero(ctx, t.entries)

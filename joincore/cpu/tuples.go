@@ -72,7 +72,7 @@ func (st *stream) Append(r device.Rows, t device.Tuples) error {
 		}
 		n := min(in.n-from, a.room)
 		for i, input := range s.tuples.inputs {
-			appendIDs(a.ids[i][a.n:a.n+n], in, input, from, st.dev.inputs)
+			in.copyIDs(a.ids[i][a.n:a.n+n], input, from, st.dev.inputs)
 		}
 		if s.key != nil {
 			a.appendKeys(keys, sel, from, n)
@@ -125,22 +125,6 @@ func (s *space) addBlock(c *column, n int) error {
 	s.release = append(s.release, func() { free(s.dev, b) })
 	c.addSegment(b)
 	return nil
-}
-
-func appendIDs(dst []uint32, in *rows, input, from int, inputs []*space) {
-	s, ok := in.positionsOf(input, inputs)
-	switch {
-	case !ok:
-		for i := range dst {
-			dst[i] = none
-		}
-	case s.pos == nil:
-		for i := range dst {
-			dst[i] = s.first + uint32(from+i)
-		}
-	default:
-		copy(dst, s.pos[from:])
-	}
 }
 
 // appendKeys writes the keys of rows [from, from+n).

@@ -13,8 +13,6 @@ type value interface {
 	// eval writes the value of each row of r to out. An expression is only
 	// evaluated for the rows for which SQL would: an error is one of SQL's.
 	eval(st *stream, r *rows, out *vector) error
-	// fails says that eval may return ErrArithmetic.
-	fails() bool
 }
 
 // expressionKey says which expression was compiled, with which parameters.
@@ -96,8 +94,6 @@ type constant struct {
 	null  bool
 }
 
-func (c *constant) fails() bool { return false }
-
 func (c *constant) eval(_ *stream, r *rows, out *vector) error {
 	switch {
 	case c.null:
@@ -119,8 +115,6 @@ func (c *constant) eval(_ *stream, r *rows, out *vector) error {
 
 // columnValue reads a column.
 type columnValue struct{ ref joincore.ColumnRef }
-
-func (c *columnValue) fails() bool { return false }
 
 func (c *columnValue) eval(st *stream, r *rows, out *vector) error {
 	col, s := r.locate(c.ref, st.dev.inputs)
@@ -169,8 +163,6 @@ func fetchWideInts(out *vector, c *column, s *slot) {
 // decimalValue reads a column of mantissas.
 type decimalValue struct{ columnValue }
 
-func (c *decimalValue) fails() bool { return true }
-
 func (c *decimalValue) eval(st *stream, r *rows, out *vector) error {
 	if err := c.columnValue.eval(st, r, out); err != nil {
 		return err
@@ -203,8 +195,6 @@ func fetchText(out *vector, c *column, s *slot, n int) error {
 
 // truthValue is a condition as an integer.
 type truthValue struct{ arg condition }
-
-func (c *truthValue) fails() bool { return c.arg.fails() }
 
 func (c *truthValue) eval(st *stream, r *rows, out *vector) error {
 	t := st.takeTruth(r.n)
