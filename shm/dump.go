@@ -136,18 +136,7 @@ func varlenaText(v []byte) string {
 	return fmt.Sprintf("%q", v)
 }
 
-// describers format bodies by type of message.
-var describers = map[Message]func([]byte) (string, error){
-	MsgHello: describe[Hello], MsgOpen: describe[Open], MsgAttach: describe[Attach],
-	MsgWant: describe[Want], MsgFilled: describe[Filled], MsgChainFilled: describe[ChainFilled],
-	MsgFed: describe[Fed], MsgRun: describe[Run], MsgNext: describe[Next],
-	MsgRelease: describe[Release], MsgChainGet: describe[ChainGet], MsgReturned: describe[Returned],
-	MsgWelcome: describe[Welcome], MsgAdmitted: describe[Admitted], MsgFailed: describe[Failed],
-	MsgGrant: describe[Grant], MsgResult: describe[Result], MsgChainExtent: describe[ChainExtent],
-	MsgInputFed: describe[InputFed], MsgFilterGet: describe[FilterGet], MsgFiltered: describe[Filtered],
-	MsgFilter: describe[Filter], MsgStats: describe[Stats],
-}
-
+// describe formats the body of a message.
 func describe[T Struct](body []byte) (string, error) {
 	v, rest, err := DecodePrefix[T](body)
 	if err != nil {
@@ -179,7 +168,7 @@ func DescribeFrame(b []byte) (string, error) {
 		code, reason, err := DecodeFailed(body)
 		return fmt.Sprintf("%s %s: %s", text, code, reason), err
 	}
-	if d := describers[f.Type]; d != nil {
+	if d := shapes[f.Type].describe; d != nil {
 		detail, err := d(body)
 		return text + " " + detail, err
 	}

@@ -127,17 +127,22 @@ const MaxJob = 1 << 20
 // shape describes the valid frames of one type.
 type shape struct {
 	name     string
-	min, max int // bytes of body
-	fds      int // maximum number of descriptors
+	min, max int                               // bytes of body
+	fds      int                               // maximum number of descriptors
+	describe func(body []byte) (string, error) // nil: by its size
 }
 
-func fixed[T Struct](name string) shape {
-	return shape{name: name, min: Sizeof[T](), max: Sizeof[T]()}
+// fixed is the shape of messages whose body is a T.
+func fixed[T Struct](name string) shape { return upTo[T](name, Sizeof[T](), 0) }
+
+// upTo is the shape of messages whose body is a T and other bytes, most in all.
+func upTo[T Struct](name string, most, fds int) shape {
+	return shape{name, Sizeof[T](), most, fds, describe[T]}
 }
 
 var shapes = map[Message]shape{
 	MsgHello:       fixed[Hello]("HELLO"),
-	MsgOpen:        {"OPEN", Sizeof[Open](), Sizeof[Open]() + MaxJob, 0},
+	MsgOpen:        upTo[Open]("OPEN", Sizeof[Open]()+MaxJob, 0),
 	MsgAttach:      fixed[Attach]("ATTACH"),
 	MsgWant:        fixed[Want]("WANT"),
 	MsgFilled:      fixed[Filled]("FILLED"),
@@ -156,16 +161,16 @@ var shapes = map[Message]shape{
 
 	MsgWelcome:     fixed[Welcome]("WELCOME"),
 	MsgAdmitted:    fixed[Admitted]("ADMITTED"),
-	MsgFailed:      {"FAILED", Sizeof[Failed](), Sizeof[Failed]() + MaxText, 0},
-	MsgGrant:       {"GRANT", Sizeof[Grant](), Sizeof[Grant](), FrameMaxFDs},
+	MsgFailed:      upTo[Failed]("FAILED", Sizeof[Failed]()+MaxText, 0),
+	MsgGrant:       upTo[Grant]("GRANT", Sizeof[Grant](), FrameMaxFDs),
 	MsgFedOK:       {name: "FED_OK"},
 	MsgRunning:     {name: "RUNNING"},
-	MsgResult:      {"RESULT", Sizeof[Result](), Sizeof[Result](), 1},
+	MsgResult:      upTo[Result]("RESULT", Sizeof[Result](), 1),
 	MsgEnd:         {name: "END"},
-	MsgChainExtent: {"CHAIN_EXTENT", Sizeof[ChainExtent](), Sizeof[ChainExtent](), 1},
-	MsgStats:       {"STATS", Sizeof[Stats](), FrameMax, 0},
-	MsgStatus:      {"STATUS", 0, FrameMax, 0},
-	MsgFilter:      {"FILTER", Sizeof[Filter](), Sizeof[Filter](), 1},
+	MsgChainExtent: upTo[ChainExtent]("CHAIN_EXTENT", Sizeof[ChainExtent](), 1),
+	MsgStats:       upTo[Stats]("STATS", FrameMax, 0),
+	MsgStatus:      {name: "STATUS", max: FrameMax},
+	MsgFilter:      upTo[Filter]("FILTER", Sizeof[Filter](), 1),
 }
 
 // Known reports whether the protocol has a message of type m.

@@ -19,7 +19,6 @@ import (
 // descriptor to answer the next peer with an error, instead of spinning or
 // giving up.
 func (srv *Server) accept() {
-	defer srv.serving.Done()
 	reserve := openReserve()
 	defer func() { closeReserve(reserve) }()
 	for {
@@ -101,12 +100,8 @@ func (srv *Server) startSession(sock *net.UnixConn) {
 	s.out = newOutbox(conn, s.log, srv.trace, s.id)
 	s.ctx, s.cancel = context.WithCancel(srv.ctx)
 	srv.sessions[s] = struct{}{}
-	srv.serving.Add(1)
+	srv.serving.Go(s.serve)
 	srv.mu.Unlock()
-	go func() {
-		defer srv.serving.Done()
-		s.serve()
-	}()
 }
 
 // refuse answers a new connection with f and closes it.

@@ -37,11 +37,7 @@ func (s *session) handleOpen(body []byte) error {
 	s.mu.Lock()
 	s.phase = phaseOpening
 	s.mu.Unlock()
-	s.aside.Add(1)
-	go func() {
-		defer s.aside.Done()
-		s.admit(open, decoded)
-	}()
+	s.aside.Go(func() { s.admit(open, decoded) })
 	return nil
 }
 

@@ -94,15 +94,13 @@ func (j *job) run(starter *participant, v *shm.Run) error {
 	for _, p := range j.participants {
 		p.reader = nil
 	}
-	j.srv.background.Add(1)
-	go e.work(previous)
+	j.srv.background.Go(func() { e.work(previous) })
 	return nil
 }
 
 // work executes the join. It logs last, so that a stalled log delays neither
 // the participants nor the tear-down.
 func (e *execution) work(previous *execution) {
-	defer e.job.srv.background.Done()
 	var stats joincore.Stats
 	current, err := e.complete(previous, &stats)
 	switch {

@@ -223,14 +223,13 @@ func (j *job) end(f *failure) {
 	}
 	if !j.releasing {
 		j.releasing = true
-		j.srv.background.Add(1)
-		go j.tearDown(j.exec)
+		exec := j.exec
+		j.srv.background.Go(func() { j.tearDown(exec) })
 	}
 }
 
 // tearDown waits until the execution has ended, then frees the job's memory.
 func (j *job) tearDown(exec *execution) {
-	defer j.srv.background.Done()
 	if exec != nil {
 		<-exec.done
 		exec.spooling.movers.Wait()

@@ -226,7 +226,6 @@ func (r *Rates) Now() *costmodel.Rates { return &r.current.Load().Rates }
 // measure has the rates measured and publishes them. Planners then read a new
 // status file.
 func (srv *Server) measure() {
-	defer srv.background.Done()
 	now, source, err := srv.options.Measure(srv.ctx)
 	if srv.ctx.Err() != nil {
 		return

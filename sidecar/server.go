@@ -121,22 +121,18 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 		srv.socket.stop()
 		return nil, err
 	}
-	srv.background.Add(2)
-	go srv.upkeep()
-	go srv.watch()
+	srv.background.Go(srv.upkeep)
+	srv.background.Go(srv.watch)
 	if options.Measure != nil {
-		srv.background.Add(1)
-		go srv.measure()
+		srv.background.Go(srv.measure)
 	}
 	srv.startSpooling()
-	srv.serving.Add(1)
-	go srv.accept()
+	srv.serving.Go(srv.accept)
 	return srv, nil
 }
 
 // upkeep warms and trims the store until the server ends.
 func (srv *Server) upkeep() {
-	defer srv.background.Done()
 	if err := srv.store.Warm(srv.ctx, srv.options.Warm); err != nil {
 		srv.log.Warn("could not warm all extents", "error", err)
 	}
@@ -146,7 +142,6 @@ func (srv *Server) upkeep() {
 // watch restores the socket, its lock file and the status file if they are
 // deleted.
 func (srv *Server) watch() {
-	defer srv.background.Done()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	said := ""

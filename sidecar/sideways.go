@@ -111,9 +111,7 @@ func (j *job) startFilter(s *keySource) {
 	for _, e := range extents { // the join may end, and free the input, before the filter is made
 		e.Retain()
 	}
-	j.srv.background.Add(1)
-	go func() {
-		defer j.srv.background.Done()
+	j.srv.background.Go(func() {
 		start := time.Now()
 		extent, stats, err := j.makeFilter(&relation, s.column.Column)
 		for _, e := range extents {
@@ -124,7 +122,7 @@ func (j *job) startFilter(s *keySource) {
 			shm.PutText(stats.Reason[:], reasonOf(err))
 		}
 		j.filterMade(s, extent, stats)
-	}()
+	})
 }
 
 // makeFilter returns the filter in an extent, or an error if there is none. It

@@ -120,7 +120,7 @@ func (s *socket) restore() (restored bool, err error) {
 	if err := s.claim.restore(); err != nil {
 		return false, err
 	}
-	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, s.file) {
+	if s.placed() {
 		return false, nil
 	}
 	old := s.listener
@@ -129,6 +129,12 @@ func (s *socket) restore() (restored bool, err error) {
 	}
 	old.Close()
 	return true, nil
+}
+
+// placed reports whether the path leads to this socket.
+func (s *socket) placed() bool {
+	file, err := os.Lstat(s.path)
+	return err == nil && os.SameFile(file, s.file)
 }
 
 // bind listens at path. It replaces a socket without a listener, which a dead
@@ -195,7 +201,7 @@ func (s *socket) stop() {
 	}
 	s.closed = true
 	s.listener.Close()
-	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, s.file) {
+	if s.placed() {
 		_ = os.Remove(s.path) // if it fails the next daemon replaces it
 	}
 }

@@ -110,13 +110,11 @@ func (e *execution) kick() {
 	}
 	s.moving = true
 	s.movers.Add(1)
-	e.job.srv.background.Add(1)
-	go e.move()
+	e.job.srv.background.Go(e.move)
 }
 
 // move is the mover, a goroutine. It ends when it has nothing to do.
 func (e *execution) move() {
-	defer e.job.srv.background.Done()
 	defer e.spooling.movers.Done()
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
@@ -262,11 +260,7 @@ func (e *execution) closeFile() {
 		return
 	}
 	e.spooling.file = nil
-	e.job.srv.background.Add(1)
-	go func() {
-		defer e.job.srv.background.Done()
-		file.Close()
-	}()
+	e.job.srv.background.Go(file.Close)
 }
 
 // spoolPace is the pause between two jobs whose results begin to move to disk.
@@ -284,14 +278,12 @@ func (srv *Server) startSpooling() {
 	if srv.spool.InMemory() {
 		srv.log.Warn("the spool directory is in memory: results in it use memory outside of the budget", "directory", srv.options.SpoolDir)
 	}
-	srv.background.Add(1)
-	go srv.spoolUnread()
+	srv.background.Go(srv.spoolUnread)
 }
 
 // spoolUnread has results that stay unread moved to disk while jobs wait for
 // memory, the longest unread first. It runs until the server ends.
 func (srv *Server) spoolUnread() {
-	defer srv.background.Done()
 	for {
 		select {
 		case <-srv.ctx.Done():

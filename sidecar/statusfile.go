@@ -87,11 +87,7 @@ func (s *statusFile) beat(load shm.Load) error {
 func (s *statusFile) restore() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ours, err := s.file.Stat()
-	if err != nil {
-		return err
-	}
-	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, ours) {
+	if leadsTo(s.path, s.file) {
 		return nil
 	}
 	return s.place()

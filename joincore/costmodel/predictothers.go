@@ -84,8 +84,6 @@ func (r *DeviceRates) PredictTable(j *Resident) Prediction {
 	return p
 }
 
-var allAlgorithms = []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM}
-
 // Named returns algorithm a with its prediction, as it runs when it is
 // requested by name.
 func (r *DeviceRates) Named(j *Resident, a joincore.Algorithm) Method {

@@ -3,6 +3,8 @@ package costmodel
 import (
 	"encoding/json"
 	"testing"
+
+	"gpujoin/joincore"
 )
 
 func columnsOf(n, width int) (w []int) {
@@ -114,7 +116,7 @@ func TestPredictionsGrow(t *testing.T) {
 	} {
 		more := base
 		change(&more)
-		for _, a := range allAlgorithms {
+		for _, a := range joincore.Algorithms {
 			if before, after := r.Named(&base, a), r.Named(&more, a); !(after.MS > before.MS) {
 				t.Errorf("more %s: %v takes %.3f ms after %.3f", name, a, after.MS, before.MS)
 			}

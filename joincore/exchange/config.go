@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gpujoin/joincore/mesh"
@@ -91,14 +92,16 @@ func (c Config) BufferBytes(m *mesh.Mesh, gpu int) int64 {
 	c = c.on(m)
 	var neighbours int64
 	for from := range m.GPUs() {
-		for _, h := range m.Direct(from, gpu) {
-			if h.Fabric {
-				neighbours++
-				break
-			}
+		if Forwards(m, from, gpu) {
+			neighbours++
 		}
 	}
 	return neighbours * int64(c.classes()*c.Slots) * c.Packet
+}
+
+// Forwards reports whether packets that one GPU sends to another may wait there.
+func Forwards(m *mesh.Mesh, from, to int) bool {
+	return slices.ContainsFunc(m.Direct(from, to), func(h *mesh.Hop) bool { return h.Fabric })
 }
 
 // Fabric carries out what a Node decides.

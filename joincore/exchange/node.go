@@ -275,13 +275,10 @@ func (n *Node) queue(b *Batch) {
 // line is the class that a batch needs at the other end of its hop, or one more
 // than there are classes if it needs no slot.
 func (n *Node) line(b *Batch) int {
-	switch {
-	case n.config.SharedRing:
-		return 0 // all in one line
-	case b.last():
+	if b.last() && !n.config.SharedRing { // which has all in one line
 		return n.config.classes()
 	}
-	return b.Hop
+	return n.class(b)
 }
 
 // step does all that can be done now.

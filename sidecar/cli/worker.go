@@ -54,7 +54,7 @@ func meshFile(cfg *config.Config) string {
 // probeCUDA returns an error that names what this machine lacks for joins on a
 // GPU.
 func probeCUDA(cfg *config.Config, environ []string) error {
-	if _, _, err := worker.FindDriver("/", environ); err != nil {
+	if _, err := worker.FindDriver("/", environ); err != nil {
 		return err
 	}
 	path, err := cudaPlugin(cfg)

@@ -29,11 +29,7 @@ func (r *running) want(w *control.Want) error {
 		}
 	}
 	r.asked[number] = true
-	r.grants.Add(1)
-	go func() {
-		defer r.grants.Done()
-		r.grant(number, w.GetHeapMean())
-	}()
+	r.grants.Go(func() { r.grant(number, w.GetHeapMean()) })
 	return nil
 }
 

@@ -25,9 +25,8 @@ var systemDirs = []string{
 
 // FindDriver looks for the CUDA driver's library below root, which is "/"
 // except in tests. It does not load the library, so that the daemon needs no C
-// code. It returns the library's path and the version of the kernel module, ""
-// if unknown. Without a driver the error wraps ErrNoDriver.
-func FindDriver(root string, environ []string) (library, version string, err error) {
+// code. It returns the library's path. Without a driver the error wraps ErrNoDriver.
+func FindDriver(root string, environ []string) (library string, err error) {
 	var dirs []string
 	for _, e := range environ {
 		if list, ok := strings.CutPrefix(e, "LD_LIBRARY_PATH="); ok {
@@ -40,13 +39,13 @@ func FindDriver(root string, environ []string) (library, version string, err err
 	for _, d := range dirs {
 		at := filepath.Join(d, driverLibrary)
 		if st, err := os.Stat(at); filepath.IsAbs(at) && err == nil && st.Mode().IsRegular() {
-			return at, moduleVersion(root), nil
+			return at, nil
 		}
 	}
 	if version := moduleVersion(root); version != "" {
-		return "", version, fmt.Errorf("%w: version %s of the kernel module is loaded, but %s is not installed", ErrNoDriver, version, driverLibrary)
+		return "", fmt.Errorf("%w: version %s of the kernel module is loaded, but %s is not installed", ErrNoDriver, version, driverLibrary)
 	}
-	return "", "", fmt.Errorf("%w: %s is not installed", ErrNoDriver, driverLibrary)
+	return "", fmt.Errorf("%w: %s is not installed", ErrNoDriver, driverLibrary)
 }
 
 // loaderDirs are the directories of the dynamic loader's configuration.

@@ -1,9 +1,6 @@
 package live
 
-import (
-	"gpujoin/joincore/exchange"
-	"gpujoin/joincore/mesh"
-)
+import "gpujoin/joincore/exchange"
 
 // buffers are the receive buffers of all GPUs: for each neighbour and class some slots.
 type buffers struct {
@@ -21,7 +18,7 @@ func newBuffers(f Fabric, c exchange.Config) (*buffers, error) {
 		count := 0
 		for from := range m.GPUs() {
 			b.ordinal[gpu][from] = count
-			if forwards(m, from, gpu) {
+			if exchange.Forwards(m, from, gpu) {
 				count++
 			}
 		}
@@ -36,16 +33,6 @@ func newBuffers(f Fabric, c exchange.Config) (*buffers, error) {
 		}
 	}
 	return b, nil
-}
-
-// forwards reports whether packets that one GPU sends to another may wait there.
-func forwards(m *mesh.Mesh, from, to int) bool {
-	for _, h := range m.Direct(from, to) {
-		if h.Fabric {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *buffers) free() {

@@ -39,6 +39,11 @@ type Piece struct {
 	Bytes    int64
 }
 
+// from returns the places of the piece's bytes from an offset on.
+func (p *Piece) from(offset int64) (from, to Place) {
+	return Place{p.From.Buffer, p.From.Offset + offset}, Place{p.To.Buffer, p.To.Offset + offset}
+}
+
 // join appends a piece to others, as a part of the last one if it continues this one at
 // both ends.
 func join(pieces []Piece, p Piece) []Piece {

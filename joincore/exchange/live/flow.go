@@ -15,12 +15,12 @@ type Run struct {
 	Bytes          int64
 }
 
-// flow is all runs between two GPUs, one after the other. Its packets are numbered by
-// the bytes before them.
+// flow is all runs between two GPUs, one after the other, as pieces. Its packets are
+// numbered by the bytes before them.
 type flow struct {
-	runs  []Run
-	start []int64 // of each run
-	bytes int64
+	pieces []Piece
+	start  []int64 // of each piece
+	bytes  int64
 }
 
 // flows sorts runs by their GPUs and joins those that continue each other.
@@ -43,26 +43,19 @@ func flows(m *mesh.Mesh, runs []Run) (map[exchange.Flow]*flow, error) {
 }
 
 func (f *flow) add(r Run) {
-	if n := len(f.runs); n > 0 {
-		last := &f.runs[n-1]
-		if last.Source.Buffer == r.Source.Buffer && last.Target.Buffer == r.Target.Buffer &&
-			last.Source.Offset+last.Bytes == r.Source.Offset && last.Target.Offset+last.Bytes == r.Target.Offset {
-			last.Bytes += r.Bytes
-			f.bytes += r.Bytes
-			return
-		}
+	f.pieces = join(f.pieces, Piece{r.Source, r.Target, r.Bytes})
+	if len(f.start) < len(f.pieces) {
+		f.start = append(f.start, f.bytes)
 	}
-	f.runs = append(f.runs, r)
-	f.start = append(f.start, f.bytes)
 	f.bytes += r.Bytes
 }
 
-// packets cuts the flow into packets, each within one run.
+// packets cuts the flow into packets, each within one piece.
 func (f *flow) packets(most int64) []exchange.Packet {
 	var list []exchange.Packet
-	for i, r := range f.runs {
-		cut := exchange.Cut(exchange.Range{Low: f.start[i], High: f.start[i] + r.Bytes}, 1, most)
-		if len(f.runs) == 1 {
+	for i, p := range f.pieces {
+		cut := exchange.Cut(exchange.Range{Low: f.start[i], High: f.start[i] + p.Bytes}, 1, most)
+		if len(f.pieces) == 1 {
 			return cut
 		}
 		list = append(list, cut...)
@@ -73,6 +66,5 @@ func (f *flow) packets(most int64) []exchange.Packet {
 // at returns where a packet begins: in its source and in its target.
 func (f *flow) at(p exchange.Packet) (source, target Place) {
 	i := sort.Search(len(f.start), func(i int) bool { return f.start[i] > p.Rows.Low }) - 1
-	r, skip := f.runs[i], p.Rows.Low-f.start[i]
-	return Place{r.Source.Buffer, r.Source.Offset + skip}, Place{r.Target.Buffer, r.Target.Offset + skip}
+	return f.pieces[i].from(p.Rows.Low - f.start[i])
 }

@@ -31,8 +31,8 @@ type unrouted struct {
 type sender struct {
 	hop    *mesh.Hop
 	flow   *flow
-	run    int   // of the flow, whose bytes are copied next
-	offset int64 // in this run
+	piece  int   // of the flow, whose bytes are copied next
+	offset int64 // in this piece
 	idle   []*posted
 }
 
@@ -99,7 +99,7 @@ func (x *unrouted) post(ctx context.Context, bytes int64, pieces int) {
 	for more := true; more && x.err == nil; {
 		more = false
 		for _, s := range x.senders {
-			if len(s.idle) == 0 || s.run == len(s.flow.runs) {
+			if len(s.idle) == 0 || s.piece == len(s.flow.pieces) {
 				continue
 			}
 			if x.err = context.Cause(ctx); x.err != nil {
@@ -118,15 +118,14 @@ func (x *unrouted) post(ctx context.Context, bytes int64, pieces int) {
 
 // next appends the next pieces of the flow to list.
 func (s *sender) next(list []Piece, bytes int64, pieces int) []Piece {
-	for bytes > 0 && len(list) < pieces && s.run < len(s.flow.runs) {
-		r := &s.flow.runs[s.run]
-		n := min(bytes, r.Bytes-s.offset)
-		list = append(list, Piece{
-			From: Place{r.Source.Buffer, r.Source.Offset + s.offset}, To: Place{r.Target.Buffer, r.Target.Offset + s.offset}, Bytes: n,
-		})
+	for bytes > 0 && len(list) < pieces && s.piece < len(s.flow.pieces) {
+		p := &s.flow.pieces[s.piece]
+		n := min(bytes, p.Bytes-s.offset)
+		from, to := p.from(s.offset)
+		list = append(list, Piece{from, to, n})
 		bytes -= n
-		if s.offset += n; s.offset == r.Bytes {
-			s.run, s.offset = s.run+1, 0
+		if s.offset += n; s.offset == p.Bytes {
+			s.piece, s.offset = s.piece+1, 0
 		}
 	}
 	return list
