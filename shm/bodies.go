@@ -40,20 +40,11 @@ func PutText(b []byte, s string) {
 			break
 		}
 		b[n] = '?'
-		if printable(r) {
+		if r >= ' ' && r <= '~' {
 			b[n] = byte(r)
 		}
 		n++
 	}
-}
-
-func printable(r rune) bool { return r >= ' ' && r <= '~' }
-
-// IsText reports whether b has the form that PutText produces, whatever follows
-// the NUL.
-func IsText(b []byte) bool {
-	end := bytes.IndexByte(b, 0)
-	return end >= 0 && bytes.IndexFunc(b[:end], func(r rune) bool { return !printable(r) }) < 0
 }
 
 // Open is gj_open; the job as JSON follows it.

@@ -30,26 +30,6 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-func FuzzReport(f *testing.F) {
-	f.Add(AppendReport(nil, testReport())[FrameSize:])
-	f.Add(AppendReport(nil, &Report{})[FrameSize:])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		b = clip(b)
-		r, err := DecodeReport(b)
-		if err != nil {
-			return
-		}
-		for _, j := range r.JoinList {
-			if len(j.PhaseList) > MaxPhases || !IsText(j.Algorithm[:]) {
-				t.Fatalf("%+v was accepted", j)
-			}
-		}
-		if again := AppendReport(nil, r)[FrameSize:]; !bytes.Equal(again, b) {
-			t.Fatal("a report changed on the way")
-		}
-	})
-}
-
 func FuzzFailed(f *testing.F) {
 	f.Add(AppendFailed(nil, FailBudget, "no")[FrameSize:])
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -106,3 +106,29 @@ func TestDump(t *testing.T) {
 		t.Error("zeroes were dumped")
 	}
 }
+
+// testReport has two joins, with two phases and one, and one participant.
+func testReport() *Report {
+	r := &Report{Stats: Stats{QueueUS: 1, JoinUS: 2, RowsIn: 3, BytesIn: 4, RowsOut: 5, BytesOut: 6, PeakBytes: 7}}
+	PutText(r.Provider[:], "cuda")
+	phase := func(name string, predicted, actual uint64) PhaseStats {
+		p := PhaseStats{PredictedNS: predicted, ActualNS: actual}
+		PutText(p.Name[:], name)
+		return p
+	}
+	r.JoinList = []JoinReport{
+		{JoinStats{Join: 0, Bits: 14, BuildRows: 8, ProbeRows: 9, RowsOut: 10, US: 11},
+			[]PhaseStats{phase("partition build side", 18, 19), phase("match", 20, 21)}},
+		{JoinStats{Join: 1, BuildLeft: 1, BuildRows: 22, ProbeRows: 23, RowsOut: 24, US: 25},
+			[]PhaseStats{phase("build", 0, 26)}},
+	}
+	PutText(r.JoinList[0].Algorithm[:], "phj-om")
+	PutText(r.JoinList[1].Algorithm[:], "npj")
+	PutText(r.JoinList[1].Reason[:], "it has a further condition")
+	r.AggregateList = []AggregateStats{{RowsIn: 30, Groups: 31, Bytes: 32, US: 33}}
+	PutText(r.AggregateList[0].Strategy[:], "hash")
+	r.FilterList = []FilterStats{{Kind: uint32(FilterBloom), Keys: 40, Bytes: 41, US: 42, Tested: 43, Dropped: 44}, {}}
+	PutText(r.FilterList[1].Reason[:], "no memory")
+	r.ParticipantList = []ParticipantStats{{Participant: -1, FedRows: 12, FedBytes: 13, FeedUS: 14, WaitUS: 15, ReturnedRows: 16, ReturnUS: 17}}
+	return r
+}

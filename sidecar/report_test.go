@@ -15,6 +15,7 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
+	"gpujoin/testsupport/backend"
 )
 
 // wantPhases holds a report of one join on cores against its phases: they end
@@ -45,7 +46,7 @@ func TestJoinReport(t *testing.T) {
 		})
 	}
 	sent := &shm.Report{JoinList: []shm.JoinReport{joinReport(1, &stats)}}
-	got, err := shm.DecodeReport(shm.AppendReport(nil, sent)[shm.FrameSize:])
+	got, err := backend.DecodeReport(shm.AppendReport(nil, sent)[shm.FrameSize:])
 	must(t, err)
 	j := got.JoinList[0]
 	if shm.Text(j.Algorithm[:]) != "phj-?m?" || j.Join != 1 || j.BuildLeft != 1 || j.Bits != 14 || j.US != 3000 {

@@ -42,20 +42,14 @@ The worker program measures. It is found and checked as for serving.`,
 		Example: "  gpujoind bench transfer --sizes 16MB,1GB --json transfer.json",
 		Args:    noArgs,
 	}
-	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	config.Flags(settings)
-	cmd.Flags().AddFlagSet(settings)
+	settings := settingsOf(cmd)
 	device := cmd.Flags().Int("device", 0, "number of the GPU")
 	sizes := cmd.Flags().String("sizes", "16MB,256MB,2GB", "sizes of transfers, separated by commas")
 	repeats := cmd.Flags().Int("repeats", 5, "timed transfers of each kind; the median is reported")
 	unified := cmd.Flags().Bool("unified", false, "also measure methods that migrate pages, up to 1 GB")
 	file := cmd.Flags().String("json", "", "also write the results to this file")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		cfg, err := config.Load(settings, c.environ)
-		if err != nil {
-			return err
-		}
-		return c.runWorker(cfg, "bench", "transfer", "--device", strconv.Itoa(*device), "--sizes", *sizes,
+		return c.runWorker(settings, "bench", "transfer", "--device", strconv.Itoa(*device), "--sizes", *sizes,
 			"--repeats", strconv.Itoa(*repeats), "--unified="+strconv.FormatBool(*unified), "--json", *file)
 	}
 	return cmd
@@ -75,17 +69,11 @@ The worker program measures. It is found and checked as for serving.`,
 		Example: "  gpujoind bench mesh --json mesh.json",
 		Args:    noArgs,
 	}
-	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	config.Flags(settings)
-	cmd.Flags().AddFlagSet(settings)
+	settings := settingsOf(cmd)
 	file := cmd.Flags().String("json", "", "also write the results to this file")
 	cache := cmd.Flags().String("mesh", "", "file with results for the same GPUs and driver: used instead of measuring; written if there are none")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		cfg, err := config.Load(settings, c.environ)
-		if err != nil {
-			return err
-		}
-		return c.runWorker(cfg, "bench", "mesh", "--mesh", *cache, "--json", *file)
+		return c.runWorker(settings, "bench", "mesh", "--mesh", *cache, "--json", *file)
 	}
 	return cmd
 }
@@ -93,14 +81,18 @@ The worker program measures. It is found and checked as for serving.`,
 // runWorker runs one of the worker program's own commands. This program does
 // not link CUDA, and the worker's measurements need no daemon: the worker uses
 // no extents, jobs or connection and prints its table itself.
-func (c *command) runWorker(cfg *config.Config, args ...string) error {
-	settings, err := cudaWorker(cfg, c.environ)
+func (c *command) runWorker(settings *pflag.FlagSet, args ...string) error {
+	cfg, err := config.Load(settings, c.environ)
+	if err != nil {
+		return err
+	}
+	program, err := cudaWorker(cfg, c.environ)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err = worker.Execute(ctx, settings, args, c.out, c.err)
+	err = worker.Execute(ctx, program, args, c.out, c.err)
 	var failed *exec.ExitError
 	switch {
 	case errors.As(err, &failed) && failed.Exited():

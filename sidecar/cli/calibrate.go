@@ -18,7 +18,6 @@ import (
 	"gpujoin/sidecar/config"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 func (c *command) calibrate() *cobra.Command {
@@ -32,9 +31,7 @@ reads them when it starts. Calibrate while the machine is quiet. Root measures
 as the user who owns the socket, or its directory if there is no socket.`,
 		Args: noArgs,
 	}
-	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	config.Flags(settings)
-	cmd.Flags().AddFlagSet(settings)
+	settings := settingsOf(cmd)
 	ifNeeded := cmd.Flags().Bool("if-needed", false, "keep saved rates that are for this machine and pass a short check, as a starting daemon does")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		cfg, err := c.loadAsOwner(settings)

@@ -14,6 +14,7 @@ import (
 	"gpujoin/sidecar/config"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes of gpujoind.
@@ -84,6 +85,15 @@ Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	root.AddCommand(c.serve(), c.check(), c.calibrate(), c.bench(), c.dump(), c.version())
 	return root
+}
+
+// settingsOf adds the flags of the daemon's settings to a command that also has others, and
+// returns them.
+func settingsOf(cmd *cobra.Command) *pflag.FlagSet {
+	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	config.Flags(settings)
+	cmd.Flags().AddFlagSet(settings)
+	return settings
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

@@ -8,6 +8,7 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/tests/harness"
+	"gpujoin/testsupport/backend"
 )
 
 // Offsets in a STATS message.
@@ -21,7 +22,7 @@ var (
 // reported changes a report and sends it as a well-formed frame.
 func reported(change func(r *shm.Report)) lie {
 	return func(t *testing.T, f *harness.Frame) ([]*harness.Frame, bool) {
-		r, err := shm.DecodeReport(f.Body())
+		r, err := backend.DecodeReport(f.Body())
 		if err != nil {
 			t.Error(err)
 			return nil, false

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/shm"
+	"gpujoin/testsupport/backend"
 )
 
 // frameSeeds returns streams of frames, each preceded by the number of
@@ -76,7 +77,7 @@ func understood(input []byte) (frames, believed uint64) {
 		b = b[shm.FrameSize+int(f.Length):]
 		frames++
 		if f.Type == shm.MsgStats {
-			if _, err := shm.DecodeReport(body); err == nil {
+			if _, err := backend.DecodeReport(body); err == nil {
 				believed++
 			}
 		}

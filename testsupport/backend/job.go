@@ -237,7 +237,7 @@ func (c *Conn) Stats() (*shm.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shm.DecodeReport(body)
+	return DecodeReport(body)
 }
 
 // Status requests the daemon's status, which is JSON.

@@ -13,10 +13,8 @@ const deadcode = "build/bin/deadcode-v0.40.0"
 // reason: a package's directory with a slash at the end, or a file and a function.
 var unreached = map[string]string{
 	"shm/chain.go:ChainExtentName":              "the protocol's other half: the name under which the extension maps an extent of a chain",
-	"shm/report.go":                             "the protocol's other half: the extension decodes the report that the daemon writes",
 	"shm/memfd.go:MapMemfd":                     "the protocol's other half: the extension maps extents",
 	"shm/filter.go:FilterView.Test":             "the protocol's other half: the extension tests keys by the filter that the daemon writes",
-	"shm/bodies.go:IsText":                      "the protocol's other half: the extension accepts only such texts in a report",
 	"joincore/cuda/columnar/phj/arrival.go":     "what the issue on teams of GPUs makes reachable: where rows from other GPUs arrive (joincore/cuda/mgj)",
 	"joincore/cuda/columnar/phj/hotkeys.go":     "what the issue on teams of GPUs makes reachable: the hot keys that a sample finds (joincore/cuda/mgj)",
 	"joincore/cuda/columnar/phj/sharehot.go":    "what the issue on teams of GPUs makes reachable: probe rows of hot keys are joined where they are (joincore/cuda/mgj)",
