@@ -53,17 +53,17 @@ func (l *limited) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []
 	return l.Sink.Emit(ctx, b, rows, heap)
 }
 
-// TestFallback: if an executor fails before any row was dealt, the next one runs
+// TestFallback: if an executor fails before any row was sent, the next one runs
 // the join; after that the job fails.
 func TestFallback(t *testing.T) {
 	rows := tableRows(30_000, 5_000, "x")
 	want := joinOf(rows, rows)
 	for name, c := range map[string]struct {
 		batches int  // before the failure
-		fails   bool // a batch was dealt
+		fails   bool // a batch was sent
 	}{
 		"at once":               {0, false},
-		"produced, not dealt":   {3, false},
+		"produced, not sent":    {3, false},
 		"after a batch is left": {3, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -143,7 +143,7 @@ func TestBackendFails(t *testing.T) {
 	}
 }
 
-// TestBackendFailsLate fails after rows were dealt: every participant is told.
+// TestBackendFailsLate fails after rows were sent: every participant is told.
 func TestBackendFailsLate(t *testing.T) {
 	r := start(t, nil, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
 		if err := emit(ctx, sink, 2); err != nil {

@@ -69,8 +69,8 @@ func TestHeldResultBeyondTheEstimate(t *testing.T) {
 	sameRows(t, got, want)
 }
 
-// TestHeldBatchesAreNotDealt: without the guard, the first batch would go out.
-func TestHeldBatchesAreNotDealt(t *testing.T) {
+// TestHeldBatchesAreNotSent: without the guard, the first batch would go out.
+func TestHeldBatchesAreNotSent(t *testing.T) {
 	r := start(t, nil, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
 		return errors.Join(emit(ctx, sink, 1), joincore.ErrArithmetic)
 	}))

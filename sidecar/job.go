@@ -41,9 +41,9 @@ type job struct {
 	filters      []keyFilter // as in the job
 	rowsIn       int64
 	bytesIn      int64
-	exec         *execution // the current one, nil before RUN
-	freed        bool       // the inputs were freed
-	failed       *failure   // set once
+	exec         *jobRun  // the current one, nil before RUN
+	freed        bool     // the inputs were freed
+	failed       *failure // set once
 	releasing    bool
 	past         map[int32]shm.ParticipantStats // of participants that have left, by number
 }
@@ -229,7 +229,7 @@ func (j *job) end(f *failure) {
 }
 
 // tearDown waits until the execution has ended, then frees the job's memory.
-func (j *job) tearDown(exec *execution) {
+func (j *job) tearDown(exec *jobRun) {
 	if exec != nil {
 		<-exec.done
 		exec.spooling.movers.Wait()

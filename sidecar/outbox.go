@@ -303,10 +303,10 @@ func (o *outbox) sent(e *memory.Extent) {
 	}
 }
 
-// flush waits until the queue is empty. If that takes longer than patience, it
+// flush waits until the queue is empty. If that takes longer than timeout, it
 // ends the outbox.
-func (o *outbox) flush(patience time.Duration) {
-	timer := time.AfterFunc(patience, o.stop)
+func (o *outbox) flush(timeout time.Duration) {
+	timer := time.AfterFunc(timeout, o.stop)
 	defer timer.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -36,9 +36,9 @@ const (
 type holding struct {
 	extent *memory.Extent
 	role   role
-	times  int        // unreleased sends; above 1 only for extents of a chain or a filter
-	exec   *execution // roleResult: the execution whose window counts it
-	reader *reader    // roleResult: the reader in that execution that holds it
+	times  int     // unreleased sends; above 1 only for extents of a chain or a filter
+	exec   *jobRun // roleResult: the execution whose window counts it
+	reader *reader // roleResult: the reader in that execution that holds it
 }
 
 // hold adds a holding of an extent that participants share. The caller holds
@@ -87,7 +87,7 @@ func (j *job) leave(p *participant) {
 	for id, h := range p.held {
 		delete(p.held, id)
 		if h.exec != nil {
-			h.exec.dealer.back(h.reader)
+			h.exec.scheduler.back(h.reader)
 			h.exec.dropExtent(h.extent)
 			continue
 		}
@@ -96,7 +96,7 @@ func (j *job) leave(p *participant) {
 		}
 	}
 	if p.reader != nil {
-		j.exec.dealer.leave(p.reader)
+		j.exec.scheduler.leave(p.reader)
 	}
 	switch {
 	case len(j.participants) == 0:
@@ -105,7 +105,7 @@ func (j *job) leave(p *participant) {
 	case !p.fed && (p.feeding || j.exec == nil && len(j.filters) > 0):
 		j.abandon(failf(shm.FailInternal, "participant %d left while it fed", p.stats.Participant))
 	default:
-		j.deal()
+		j.schedule()
 	}
 }
 

@@ -78,7 +78,7 @@ func aggregateReport(s *joincore.AggregateStats) shm.AggregateStats {
 
 // logWork logs the work of each join on its device, which STATS does not
 // contain.
-func (e *execution) logWork(stats *joincore.Stats) {
+func (e *jobRun) logWork(stats *joincore.Stats) {
 	for i := range stats.Joins {
 		s := &stats.Joins[i]
 		e.job.srv.log.Debug("join finished", "job", e.job.id, "join", i, "provider", e.provider, "algorithm", s.Algorithm,

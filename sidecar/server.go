@@ -10,7 +10,7 @@
 //
 // The result of a job is in four places: batches that the join makes, ready ones,
 // those that participants hold and, if they stay unread while jobs wait for
-// memory, those on disk. Ready batches go to disk and back, not those that are dealt: so
+// memory, those on disk. Ready batches go to disk and back, not those that are sent: so
 // the protocol knows nothing of the disk, and the order of batches is free.
 //
 // No input from a peer can end the process: the daemon checks every length,

@@ -51,9 +51,9 @@ func requested(c *backend.Conn, filter uint32) error {
 // silent checks that the daemon sends nothing for a while.
 func silent(t *testing.T, c *backend.Conn) {
 	t.Helper()
-	patience := c.Timeout
+	timeout := c.Timeout
 	c.Timeout = 50 * time.Millisecond
-	defer func() { c.Timeout = patience }()
+	defer func() { c.Timeout = timeout }()
 	if f, _, _, err := c.Receive(); err == nil {
 		t.Fatalf("%s came", f.Type)
 	}

@@ -12,7 +12,7 @@ import (
 // An execution is the joincore.Sink of its join. Each result batch is an extent.
 // NewBatch waits while the window of batches is full.
 
-var _ joincore.Sink = (*execution)(nil)
+var _ joincore.Sink = (*jobRun)(nil)
 
 // sinkBatch is the Handle of a batch.
 type sinkBatch struct {
@@ -21,11 +21,11 @@ type sinkBatch struct {
 }
 
 // errHeld reports that a held result does not fit into the window. Nothing was
-// dealt, so the backend runs the native plan.
+// sent, so the backend runs the native plan.
 var errHeld = fmt.Errorf("%w: the result is larger than the daemon can keep until all expressions are evaluated", joincore.ErrBudget)
 
 // NewBatch implements joincore.Sink.
-func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+func (e *jobRun) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
 	select {
 	case e.slots <- struct{}{}:
 	case <-e.full:
@@ -60,7 +60,7 @@ func (e *execution) NewBatch(ctx context.Context, heap []float64) (*joincore.Bat
 
 // portion returns the maximum number of rows of the next batch; full rows fit
 // into it. Small batches must not fill the window of a held result.
-func (e *execution) portion(full int) int {
+func (e *jobRun) portion(full int) int {
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
 	if e.held && len(e.ready) >= e.room/2 {
@@ -70,7 +70,7 @@ func (e *execution) portion(full int) int {
 }
 
 // Emit implements joincore.Sink.
-func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
+func (e *jobRun) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
 	h := b.Handle.(*sinkBatch)
 	_, bytes, err := h.layout.Seal(h.extent.Data, rows, heap)
 	if err != nil {
@@ -89,7 +89,7 @@ func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap 
 	e.bytesOut += bytes
 	if !e.held {
 		e.announce()
-		j.deal()
+		j.schedule()
 		e.kick()
 	} else if len(e.ready) == e.room {
 		close(e.full)
@@ -98,7 +98,7 @@ func (e *execution) Emit(ctx context.Context, b *joincore.Batch, rows int, heap 
 }
 
 // Discard implements joincore.Sink.
-func (e *execution) Discard(b *joincore.Batch) {
+func (e *jobRun) Discard(b *joincore.Batch) {
 	e.dropExtent(b.Handle.(*sinkBatch).extent)
 }
 

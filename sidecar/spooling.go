@@ -16,11 +16,11 @@ import (
 // Three rules keep the way back open although no memory may be free then:
 //
 //   - One batch stays in memory for each participant that holds none and may come
-//     (dealer.owed). Batches that were sent cannot move.
+//     (scheduler.owed). Batches that were sent cannot move.
 //   - While batches are on disk, an extent that a participant gives back is a
 //     spare one: the next batch is read back into it. So the number of extents
 //     does not fall, and reading back needs no memory.
-//   - The dealer's window then is what is in memory: extents that are held, ready
+//   - The scheduler's window then is what is in memory: extents that are held, ready
 //     or spare. So it does not give a participant a second batch that another one
 //     needs as its first.
 //
@@ -63,35 +63,35 @@ func (s *spooling) bytes() (n int64) {
 }
 
 // touch records that a participant reads.
-func (e *execution) touch() {
+func (e *jobRun) touch() {
 	e.spooling.touched = time.Now()
 	e.spooling.active = false
 }
 
 // surplus returns the number of batches in memory that no participant is owed.
-func (e *execution) surplus() int { return e.inMemory() - e.dealer.owed() }
+func (e *jobRun) surplus() int { return e.inMemory() - e.scheduler.owed() }
 
 // inMemory returns the number of extents that no participant holds and that are
-// or will be batches to deal.
-func (e *execution) inMemory() int { return len(e.ready) + len(e.spooling.spare) + e.spooling.loading }
+// or will be batches to send.
+func (e *jobRun) inMemory() int { return len(e.ready) + len(e.spooling.spare) + e.spooling.loading }
 
 // unread returns since when no participant has asked for results or given some
 // back, if there are any that none has given back. The caller holds job.mu.
-func (e *execution) unread() (since time.Time, ok bool) {
-	ok = e.announced && (e.dealer.held()+e.inMemory() > 0 || e.spooling.onDisk())
+func (e *jobRun) unread() (since time.Time, ok bool) {
+	ok = e.announced && (e.scheduler.held()+e.inMemory() > 0 || e.spooling.onDisk())
 	return e.spooling.touched, ok
 }
 
 // maySpool returns since when the result is unread, if it is so since before
 // the given time and some of it may move to disk. The caller holds job.mu.
-func (e *execution) maySpool(before time.Time) (since time.Time, ok bool) {
+func (e *jobRun) maySpool(before time.Time) (since time.Time, ok bool) {
 	s := &e.spooling
 	ok = e.announced && !s.active && e.spoolable && e.surplus() > 0 && !s.touched.After(before) && !s.retry.After(time.Now())
 	return s.touched, ok
 }
 
 // takeBack takes the extent of a batch that a participant gives back.
-func (e *execution) takeBack(extent *memory.Extent) {
+func (e *jobRun) takeBack(extent *memory.Extent) {
 	if e.job.exec == e && e.job.failed == nil && e.spooling.onDisk() {
 		e.spooling.spare = append(e.spooling.spare, extent)
 		e.kick()
@@ -103,7 +103,7 @@ func (e *execution) takeBack(extent *memory.Extent) {
 
 // kick starts the mover if it does not run and has something to do. The caller
 // holds job.mu.
-func (e *execution) kick() {
+func (e *jobRun) kick() {
 	s := &e.spooling
 	if s.moving || e.nextMove() == nil {
 		return
@@ -114,7 +114,7 @@ func (e *execution) kick() {
 }
 
 // move is the mover, a goroutine. It ends when it has nothing to do.
-func (e *execution) move() {
+func (e *jobRun) move() {
 	defer e.spooling.movers.Done()
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
@@ -130,7 +130,7 @@ func (e *execution) move() {
 
 // nextMove returns what the mover does next, nil if nothing. The caller holds
 // job.mu.
-func (e *execution) nextMove() func() {
+func (e *jobRun) nextMove() func() {
 	s := &e.spooling
 	switch {
 	case s.stale:
@@ -139,7 +139,7 @@ func (e *execution) nextMove() func() {
 		return nil
 	case len(s.spare) > 0 && (!s.onDisk() || s.active && e.surplus() > 0):
 		return func() { e.dropExtent(e.takeSpare()) }
-	case len(s.spare) > 0 && (!s.active || len(e.ready) < e.dealer.owed()):
+	case len(s.spare) > 0 && (!s.active || len(e.ready) < e.scheduler.owed()):
 		return e.load
 	case s.active && e.surplus() > 0:
 		return e.store
@@ -147,7 +147,7 @@ func (e *execution) nextMove() func() {
 	return nil
 }
 
-func (e *execution) takeSpare() *memory.Extent {
+func (e *jobRun) takeSpare() *memory.Extent {
 	last := len(e.spooling.spare) - 1
 	extent := e.spooling.spare[last]
 	e.spooling.spare = e.spooling.spare[:last]
@@ -155,13 +155,13 @@ func (e *execution) takeSpare() *memory.Extent {
 }
 
 // dropExtent frees an extent of the window.
-func (e *execution) dropExtent(extent *memory.Extent) {
+func (e *jobRun) dropExtent(extent *memory.Extent) {
 	extent.Release()
 	e.batchBack()
 }
 
 // store moves the last ready batch to disk. If that fails, it stays in memory.
-func (e *execution) store() {
+func (e *jobRun) store() {
 	s, last := &e.spooling, len(e.ready)-1
 	b := e.ready[last]
 	e.ready = e.ready[:last]
@@ -177,7 +177,7 @@ func (e *execution) store() {
 		e.ready = append(e.ready, b)
 		s.active, s.retry = false, time.Now().Add(e.job.srv.options.SpoolAfter)
 		e.job.srv.log.Warn("unread results stay in memory", "job", e.job.id, "error", err)
-		e.job.deal()
+		e.job.schedule()
 	default:
 		s.stored = append(s.stored, stored)
 		e.dropExtent(b.extent)
@@ -208,7 +208,7 @@ func partsOf(extent []byte, parts []shm.Part) [][]byte {
 
 // load reads the first batch on disk into a spare extent. If that fails, so does
 // the job.
-func (e *execution) load() {
+func (e *jobRun) load() {
 	s, extent := &e.spooling, e.takeSpare()
 	b := s.stored[0]
 	s.loading = 1
@@ -225,13 +225,13 @@ func (e *execution) load() {
 	default:
 		s.stored = s.stored[1:]
 		e.ready = append(e.ready, resultBatch{extent, b.rows})
-		e.job.deal()
+		e.job.schedule()
 	}
 }
 
 // unlocked calls act without job.mu, which the caller holds, and reports whether
 // the results were not dropped meanwhile.
-func (e *execution) unlocked(act func()) (current bool) {
+func (e *jobRun) unlocked(act func()) (current bool) {
 	e.job.mu.Unlock()
 	act()
 	e.job.mu.Lock()
@@ -239,7 +239,7 @@ func (e *execution) unlocked(act func()) (current bool) {
 }
 
 // dropSpooled frees the results on disk. The caller holds job.mu.
-func (e *execution) dropSpooled() {
+func (e *jobRun) dropSpooled() {
 	s := &e.spooling
 	for len(s.spare) > 0 {
 		e.dropExtent(e.takeSpare())
@@ -254,7 +254,7 @@ func (e *execution) dropSpooled() {
 
 // closeFile closes the file without waiting: a file system may take long to free
 // its space. The caller holds job.mu, and the mover does not use the file.
-func (e *execution) closeFile() {
+func (e *jobRun) closeFile() {
 	file := e.spooling.file
 	if file == nil {
 		return

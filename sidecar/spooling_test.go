@@ -333,7 +333,7 @@ func TestLongestUnreadMovesFirst(t *testing.T) {
 		return !slices.ContainsFunc(r.srv.listJobs(), func(j *job) bool {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			return j.exec == nil || !j.exec.announced || j.exec.dealer.held() > 0 || j.exec.surplus() == 0
+			return j.exec == nil || !j.exec.announced || j.exec.scheduler.held() > 0 || j.exec.surplus() == 0
 		}), fmt.Sprintf("%+v", r.status().Jobs)
 	})
 	if j := r.srv.longestUnread(r.srv.budget.Shortage(), time.Now()); j != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // OutOfCore returns the execution as joins out of core see it.
-func (e *execution) OutOfCore() outofcore.Execution { return largerThanDevice{e} }
+func (e *execution) OutOfCore() outofcore.Resources { return largerThanDevice{e} }
 
 // partitionableSides returns the sides of a join that can be partitioned: the build side is
 // an input with all its rows, and so will be the probe side.

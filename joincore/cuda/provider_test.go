@@ -124,9 +124,9 @@ func TestSuiteResident(t *testing.T) {
 // residentSizes are the bytes of windows that are not downloaded: all, and a few.
 var residentSizes = map[string]int64{"all": 1 << 20, "some": 12 << 10}
 
-// TestSuiteDividedTogether has both sides divided by two devices, or by one that acts as
+// TestSuiteOfSharedJoins has both sides divided by two devices, or by one that acts as
 // both, with and without windows that stay on them.
-func TestSuiteDividedTogether(t *testing.T) {
+func TestSuiteOfSharedJoins(t *testing.T) {
 	all, err := driver.Devices()
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func check(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs [
 	return nil
 }
 
-func TestOpenUntilNoSiteIsLeft(t *testing.T) {
+func TestOpenUntilNoWorkspaceIsLeft(t *testing.T) {
 	p := provider(t, 64<<20)
 	var open []device.Device
 	for {

@@ -57,10 +57,10 @@ func (p *Provider) Exceeds(build *joincore.Relation) bool {
 	return (width+outofcore.PartitionBytes)*build.Rows() > most
 }
 
-// Together returns what executions on the providers get as device.Options.Common to
+// SharedJoin returns what executions on the providers get as device.Options.Common to
 // partition and join two inputs together. Each partitions some of the rows in host memory,
 // from where every device reads them.
-func (p *Provider) Together(members []device.Provider) []any {
+func (p *Provider) SharedJoin(members []device.Provider) []any {
 	t := outofcore.NewSharedJoin(len(members), connected(members))
 	out := make([]any, len(members))
 	for i, m := range members {

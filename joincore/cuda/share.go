@@ -85,7 +85,7 @@ func (s *sharing) column(ctx context.Context, v *view, j int) (*column, error) {
 	if len(others) == 0 {
 		return v.own(ctx, j)
 	}
-	return s.uploadTogether(ctx, v, others, j)
+	return s.uploadParts(ctx, v, others, j)
 }
 
 // ready returns a column if it is on the device or on its way.
@@ -110,8 +110,8 @@ func (s *sharing) copyFrom(ctx context.Context, v *view, j int, holder *view, fr
 	return p.end(err)
 }
 
-// uploadTogether uploads a column for all executions that have memory for it.
-func (s *sharing) uploadTogether(ctx context.Context, v *view, others []*view, j int) (*column, error) {
+// uploadParts uploads a column for all executions that have memory for it.
+func (s *sharing) uploadParts(ctx context.Context, v *view, others []*view, j int) (*column, error) {
 	first, err := v.begin(j)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (e *chunked) aggregate(n *joincore.Aggregate) (*flow, error) {
 }
 
 // aggregateSpec describes an aggregate to a device.
-func (e *execution) aggregateSpec(n *joincore.Aggregate) *device.AggregateSpec {
+func (e *planState) aggregateSpec(n *joincore.Aggregate) *device.AggregateSpec {
 	return &device.AggregateSpec{
 		ID: n.ID, Keys: n.Keys, Carry: n.Carry, Functions: n.Functions, Parameters: e.plan.Parameters,
 		Columns: e.schema[n.ID], Schema: e.schema, Groups: clampRows(n.Rows),

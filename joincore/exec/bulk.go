@@ -12,16 +12,16 @@ import (
 // collected and prepared; probe sides are pushed through the joins above them
 // space by space, and the root's result is gathered into the sink.
 type bulk struct {
-	*execution
+	*planState
 	dev      device.Bulk
 	joins    []joincore.JoinStats      // in post-order
 	groups   []joincore.AggregateStats // in post-order
 	returned time.Duration
 }
 
-func newBulk(e *execution, d device.Bulk) *bulk {
+func newBulk(e *planState, d device.Bulk) *bulk {
 	return &bulk{
-		execution: e, dev: d, joins: make([]joincore.JoinStats, len(e.number)), groups: make([]joincore.AggregateStats, len(e.aggregates)),
+		planState: e, dev: d, joins: make([]joincore.JoinStats, len(e.number)), groups: make([]joincore.AggregateStats, len(e.aggregates)),
 	}
 }
 

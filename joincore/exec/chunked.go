@@ -11,15 +11,15 @@ import (
 
 // chunked runs a plan on a device that processes chunks.
 type chunked struct {
-	*execution
+	*planState
 	dev      device.Chunked
 	joins    []*join                   // in post-order
 	groups   []joincore.AggregateStats // in post-order
 	gathered time.Duration
 }
 
-func newChunked(e *execution, d device.Chunked) *chunked {
-	c := &chunked{execution: e, dev: d, groups: make([]joincore.AggregateStats, len(e.aggregates))}
+func newChunked(e *planState, d device.Chunked) *chunked {
+	c := &chunked{planState: e, dev: d, groups: make([]joincore.AggregateStats, len(e.aggregates))}
 	for range e.number {
 		c.joins = append(c.joins, &join{})
 	}

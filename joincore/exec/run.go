@@ -58,7 +58,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		return err
 	}
 	defer dev.Close()
-	e := newExecution(ctx, plan, inputs, opt)
+	e := newPlanState(ctx, plan, inputs, opt)
 	var x executor
 	var turns device.Turns
 	switch d := dev.(type) {

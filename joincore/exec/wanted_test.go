@@ -41,7 +41,7 @@ func TestForeignKeysAreFetchedLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bulk{execution: &execution{plan: plan, schema: schema}}
+	b := &bulk{planState: &planState{plan: plan, schema: schema}}
 	w := wanted{all: newColumns(plan.Output), soon: newColumns(plan.Output)}
 	want := []device.Keep{ // of the probe side in the result of each join
 		{Columns: columns(col(0, 1), col(0, 4)), Late: columns(col(0, 2)), Inputs: []int{0}},

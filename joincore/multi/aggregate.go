@@ -3,7 +3,7 @@ package multi
 import "gpujoin/joincore"
 
 // aggregate returns a fragment whose rows are the groups of an aggregate.
-func (x *execution) aggregate(n *joincore.Aggregate) (*fragment, error) {
+func (x *coordinator) aggregate(n *joincore.Aggregate) (*fragment, error) {
 	if mergeable(n) && (x.p.group == nil || x.reduces(n)) {
 		f, err := x.fragment(n.Child, columns(nil).with(joincore.AggregateColumns(n)...))
 		if err != nil {
@@ -29,7 +29,7 @@ func mergeable(n *joincore.Aggregate) bool {
 
 // reduces reports whether groups of parts of the rows are expected to be fewer than the
 // rows, so that it costs less to exchange them.
-func (x *execution) reduces(n *joincore.Aggregate) bool {
+func (x *coordinator) reduces(n *joincore.Aggregate) bool {
 	if len(n.Keys) == 0 {
 		return true
 	}
@@ -44,7 +44,7 @@ func (x *execution) reduces(n *joincore.Aggregate) bool {
 
 // grouped exchanges rows by the columns among the keys, and groups them after that. If
 // all keys are computed, one member groups all rows.
-func (x *execution) grouped(n *joincore.Aggregate) (*fragment, error) {
+func (x *coordinator) grouped(n *joincore.Aggregate) (*fragment, error) {
 	s := side{node: n.Child, groups: true, keep: true, need: columns(nil).with(joincore.AggregateColumns(n)...)}
 	for _, k := range n.Keys {
 		if ref, ok := k.(joincore.ColumnRef); ok {
@@ -67,7 +67,7 @@ func (x *execution) grouped(n *joincore.Aggregate) (*fragment, error) {
 
 // merged executes a fragment that groups each member's rows, exchanges the groups, and
 // merges those of the same key. Without a group, the first member merges all.
-func (x *execution) merged(n *joincore.Aggregate, partial *fragment) (*fragment, error) {
+func (x *coordinator) merged(n *joincore.Aggregate, partial *fragment) (*fragment, error) {
 	all := make(columns, len(n.Keys)+len(n.Carry)+len(n.Functions))
 	for i := range all {
 		all[i] = joincore.ColumnRef{Input: n.ID, Column: i}

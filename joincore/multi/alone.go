@@ -14,14 +14,14 @@ func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []
 	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	alone, reason := p.members[0], "the plan cannot be divided among devices"
 	input, ok := Divide(plan, inputs)
-	together := p.together(plan, inputs)
-	if (ok || together != nil) && len(p.members) > 1 {
-		x, err := newExecution(ctx, p, plan, inputs, mem, opt)
+	shared := p.sharedJoin(plan, inputs)
+	if (ok || shared != nil) && len(p.members) > 1 {
+		x, err := newCoordinator(ctx, p, plan, inputs, mem, opt)
 		if err != nil {
 			return err
 		}
-		x.divided, x.together = input, together
-		if together != nil {
+		x.divided, x.sharedJoin = input, shared
+		if shared != nil {
 			x.divided = -1
 		}
 		watched := &joincore.WatchedSink{Sink: sink}

@@ -12,7 +12,7 @@ import (
 // chain of filters and aggregates over one table, over a join of two, or over joins of
 // tables of which all but one are the same on all members.
 type fragment struct {
-	x      *execution
+	x      *coordinator
 	tables []*table // its inputs
 	root   joincore.Node
 	// columns maps what is visible of the rows to the fragment's own columns.
@@ -20,9 +20,9 @@ type fragment struct {
 
 	joins      []fragmentJoin // in post-order
 	aggregates []grouping     // in post-order
-	// together says that members partition two inputs together: all of them have the same
+	// copartitions says that members partition two inputs together: all of them have the same
 	// tables and make different rows.
-	together bool
+	copartitions bool
 	// once says that only the first member executes the fragment: it returns a
 	// row even of no rows.
 	once bool
@@ -51,7 +51,7 @@ type grouping struct {
 
 // over begins a fragment over tables, of which root has the rows: inputs of the
 // fragment are numbered as the tables.
-func (x *execution) over(tables []*table) *fragment {
+func (x *coordinator) over(tables []*table) *fragment {
 	f := &fragment{x: x, tables: tables, columns: map[joincore.ColumnRef]joincore.ColumnRef{}}
 	for i, t := range tables {
 		for j, c := range t.refs {
@@ -138,7 +138,7 @@ func (f *fragment) plan(output []joincore.ColumnRef) *joincore.Plan {
 func (f *fragment) busy() []int {
 	var list []int
 	for m := range f.x.members() {
-		if f.together || slices.ContainsFunc(f.tables, func(t *table) bool { return !t.same && t.parts[m].Rows() > 0 }) {
+		if f.copartitions || slices.ContainsFunc(f.tables, func(t *table) bool { return !t.same && t.parts[m].Rows() > 0 }) {
 			list = append(list, m)
 		}
 	}

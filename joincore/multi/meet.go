@@ -17,7 +17,7 @@ const slack = 0.1
 const rowsPerPartition = 1 << 14
 
 // partitions returns the number of partitions for some rows.
-func (x *execution) partitions(rows int64) int {
+func (x *coordinator) partitions(rows int64) int {
 	if n := x.p.opt.Partitions; n > 0 {
 		return n
 	}
@@ -30,7 +30,7 @@ func (x *execution) partitions(rows int64) int {
 
 // meet exchanges the rows of the sides of a join so that partners meet, and returns the
 // left and the right side's.
-func (x *execution) meet(n *joincore.Join, buildLeft bool, left, right *side) ([]*table, error) {
+func (x *coordinator) meet(n *joincore.Join, buildLeft bool, left, right *side) ([]*table, error) {
 	stats := &x.joins[x.number[n]]
 	start := time.Now()
 	defer left.forget()

@@ -15,10 +15,10 @@ type partitioner interface {
 	// Exceeds reports whether the build side of a join is too large for one device, which
 	// would partition both inputs by itself.
 	Exceeds(build *joincore.Relation) bool
-	// Together returns, for an execution on each of the providers, what it gets as
+	// SharedJoin returns, for an execution on each of the providers, what it gets as
 	// device.Options.Common to do so; nil: they cannot. The executions have the same inputs
 	// and the same seed, and return different rows. The plan has one join, of two inputs.
-	Together(members []device.Provider) []any
+	SharedJoin(members []device.Provider) []any
 }
 
 // Partitions reports whether members partition the inputs of a plan together: its rows are
@@ -61,11 +61,11 @@ func joined(n joincore.Node) (*joincore.Join, bool) {
 	return nil, false
 }
 
-// together returns what the members get to join two inputs together, or nil if they do not:
+// sharedJoin returns what the members get to join two inputs together, or nil if they do not:
 // if each of them has memory for the build side.
-func (p *Provider) together(plan *joincore.Plan, inputs []*joincore.Relation) []any {
+func (p *Provider) sharedJoin(plan *joincore.Plan, inputs []*joincore.Relation) []any {
 	if !slices.ContainsFunc(p.members, func(m device.Provider) bool { return Partitions(m, plan, inputs) }) {
 		return nil
 	}
-	return p.members[0].(partitioner).Together(p.members)
+	return p.members[0].(partitioner).SharedJoin(p.members)
 }

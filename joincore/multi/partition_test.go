@@ -27,7 +27,7 @@ type share struct{ member, members int }
 
 func (h *halved) Exceeds(build *joincore.Relation) bool { return build.Rows() > h.most }
 
-func (h *halved) Together(members []device.Provider) (out []any) {
+func (h *halved) SharedJoin(members []device.Provider) (out []any) {
 	for i := range members {
 		out = append(out, &share{i, len(members)})
 	}
@@ -40,9 +40,9 @@ type asked struct {
 	times *int
 }
 
-func (a *asked) Together(members []device.Provider) []any {
+func (a *asked) SharedJoin(members []device.Provider) []any {
 	*a.times++
-	return a.halved.Together(members)
+	return a.halved.SharedJoin(members)
 }
 
 // Execute implements exec.Executor.

@@ -29,13 +29,13 @@ func (c columns) below(n joincore.Node) columns {
 
 // root executes the plan: fragments below the last exchange, and then the last fragment
 // into the sink.
-func (x *execution) root(sink joincore.Sink) error {
+func (x *coordinator) root(sink joincore.Sink) error {
 	f, err := x.fragment(x.plan.Root, columns(nil).with(x.plan.Output...))
 	if err != nil {
 		return err
 	}
-	together := newStart(len(f.busy()))
-	x.result, err = f.run(x.plan.Output, func(int) joincore.Sink { return together.sink(sink) })
+	start := newStart(len(f.busy()))
+	x.result, err = f.run(x.plan.Output, func(int) joincore.Sink { return start.sink(sink) })
 	return err
 }
 
@@ -52,7 +52,7 @@ func grouped(n joincore.Node) bool {
 
 // fragment executes all that is below a node's last exchange, and returns the fragment
 // that makes the node's rows. need lists the columns that are read of them.
-func (x *execution) fragment(n joincore.Node, need columns) (*fragment, error) {
+func (x *coordinator) fragment(n joincore.Node, need columns) (*fragment, error) {
 	if x.p.group == nil && !grouped(n) {
 		return x.replicated(n), nil
 	}
@@ -75,7 +75,7 @@ func (x *execution) fragment(n joincore.Node, need columns) (*fragment, error) {
 }
 
 // scan returns an input, divided evenly.
-func (x *execution) scan(input int) *table {
+func (x *coordinator) scan(input int) *table {
 	r := x.inputs[input]
 	refs := make([]joincore.ColumnRef, len(r.Columns))
 	for i := range refs {
@@ -85,7 +85,7 @@ func (x *execution) scan(input int) *table {
 }
 
 // stored executes a node and returns its rows where they were made.
-func (x *execution) stored(n joincore.Node, need columns) (*table, error) {
+func (x *coordinator) stored(n joincore.Node, need columns) (*table, error) {
 	if s, ok := n.(*joincore.Scan); ok {
 		return x.scan(s.Input), nil
 	}
@@ -97,7 +97,7 @@ func (x *execution) stored(n joincore.Node, need columns) (*table, error) {
 }
 
 // join exchanges the rows of both sides by the join's key.
-func (x *execution) join(n *joincore.Join, need columns) (*fragment, error) {
+func (x *coordinator) join(n *joincore.Join, need columns) (*fragment, error) {
 	need = need.with(joincore.Columns(n.Residual)...)
 	left, right := side{node: n.Left}, side{node: n.Right}
 	for _, k := range n.Keys {
@@ -130,7 +130,7 @@ func (x *execution) join(n *joincore.Join, need columns) (*fragment, error) {
 
 // decide chooses the build side, the same on all members, and what tests and benchmarks
 // ask for.
-func (x *execution) decide(n *joincore.Join, left, right int64) costmodel.Decision {
+func (x *coordinator) decide(n *joincore.Join, left, right int64) costmodel.Decision {
 	d := costmodel.Decision{BuildLeft: costmodel.Join{LeftRows: left, RightRows: right}.BuildLeft(), Algorithm: x.plan.Algorithm}
 	if x.opt.Decide != nil {
 		d = x.opt.Decide(x.number[n], d)

@@ -70,7 +70,7 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*j
 	if p.group == nil {
 		return p.replicate(ctx, plan, inputs, mem, sink, opt, stats)
 	}
-	x, err := newExecution(ctx, p, plan, inputs, mem, opt)
+	x, err := newCoordinator(ctx, p, plan, inputs, mem, opt)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*j
 }
 
 // execute executes the plan and reports on it.
-func (x *execution) execute(sink joincore.Sink, stats *joincore.Stats) error {
+func (x *coordinator) execute(sink joincore.Sink, stats *joincore.Stats) error {
 	start := time.Now()
 	defer x.close()
 	err := x.root(sink)

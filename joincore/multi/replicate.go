@@ -7,7 +7,7 @@ import (
 )
 
 // copied returns an input that each member reads whole.
-func (x *execution) copied(input int) *table {
+func (x *coordinator) copied(input int) *table {
 	t := x.scan(input)
 	for m := range t.parts {
 		t.parts[m] = x.inputs[input]
@@ -18,7 +18,7 @@ func (x *execution) copied(input int) *table {
 
 // replicated returns the fragment of scans, filters and joins in which the members divide
 // one input and read all others whole, or partition both of two inputs together.
-func (x *execution) replicated(n joincore.Node) *fragment {
+func (x *coordinator) replicated(n joincore.Node) *fragment {
 	var tables []*table
 	own := map[int]int{} // of inputs of the plan
 	for i := range x.inputs {
@@ -33,7 +33,7 @@ func (x *execution) replicated(n joincore.Node) *fragment {
 		}
 	}
 	f := x.over(tables)
-	f.together = x.together != nil
+	f.copartitions = x.sharedJoin != nil
 	f.root = f.tree(n, own)
 	return f
 }
@@ -63,7 +63,7 @@ func (f *fragment) replicatedJoin(n, own *joincore.Join) joincore.Node {
 	x := f.x
 	j := fragmentJoin{of: n, same: [2]bool{!joincore.Scans(n.Left, x.divided), !joincore.Scans(n.Right, x.divided)}}
 	switch {
-	case f.together:
+	case f.copartitions:
 		own.Rows /= float64(x.members())
 		j.same = [2]bool{}
 		left, right := n.Left.(*joincore.Scan), n.Right.(*joincore.Scan)
@@ -102,8 +102,8 @@ type sharer interface {
 // common returns what the members get as Options.Common, or nil. works says which of them
 // execute the fragment.
 func (f *fragment) common(works []bool) []any {
-	if f.together {
-		return f.x.together
+	if f.copartitions {
+		return f.x.sharedJoin
 	}
 	var inputs []int
 	for i, t := range f.tables {

@@ -33,7 +33,7 @@ func (f *fragment) run(output []joincore.ColumnRef, sink func(member int) joinco
 		}
 		opt := x.opt
 		opt.Decide = f.decide
-		if f.together {
+		if f.copartitions {
 			opt.Device.Seed = x.seed
 		}
 		if common != nil {
@@ -206,7 +206,7 @@ func (f *fragment) note(o outcome) {
 }
 
 // report fills in the statistics of the execution.
-func (x *execution) report(s *joincore.Stats, took time.Duration) {
+func (x *coordinator) report(s *joincore.Stats, took time.Duration) {
 	s.Provider = x.p.Name()
 	s.RowsOut, s.BytesOut = x.result.rows, x.result.bytes
 	s.JoinTime = took - max(x.result.wall-x.result.time, 0) // without waiting for the sink

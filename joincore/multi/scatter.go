@@ -10,7 +10,7 @@ import (
 
 // scatter is the second pass over the rows of one member: it writes them to blocks.
 type scatter struct {
-	x         *execution
+	x         *coordinator
 	from      *joincore.Relation
 	partition []byte // of each row
 	block     []int  // of each partition: the number of its block, or -1

@@ -60,12 +60,12 @@ func (o logOptions) handler(w io.Writer) slog.Handler {
 	return slog.NewTextHandler(w, options)
 }
 
-// Close logs how many messages were suppressed and waits at most patience for
+// Close logs how many messages were suppressed and waits at most timeout for
 // the queue to be written. It reports whether everything was written; if not, a
 // goroutine may still be blocked in w.Write.
-func (l *daemonLog) Close(patience time.Duration) bool {
+func (l *daemonLog) Close(timeout time.Duration) bool {
 	l.limits.report()
-	return l.queue.close(patience)
+	return l.queue.close(timeout)
 }
 
 // Each message may be logged burst times at once, and then once a second. The
@@ -252,14 +252,14 @@ func (q *queue) spoken() int64 {
 	return lost
 }
 
-// close rejects further lines and waits at most patience until the queued lines
+// close rejects further lines and waits at most timeout until the queued lines
 // are written.
-func (q *queue) close(patience time.Duration) bool {
+func (q *queue) close(timeout time.Duration) bool {
 	q.mu.Lock()
 	q.closed = true
 	q.more.Signal()
 	q.mu.Unlock()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-q.written:

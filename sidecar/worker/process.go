@@ -138,9 +138,9 @@ func (p *process) kill(why error) {
 // after it was killed.
 const exitGrace = time.Second
 
-// exitsWithin waits for the child's exit for at most patience.
-func (p *process) exitsWithin(patience time.Duration) bool {
-	timer := time.NewTimer(patience)
+// exitsWithin waits for the child's exit for at most timeout.
+func (p *process) exitsWithin(timeout time.Duration) bool {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-p.exited:

@@ -112,13 +112,13 @@ func (r *running) cancelWith(ctx context.Context, finished <-chan struct{}) {
 	case <-r.ctx.Done(): // by ctx, or because the sink has failed
 	}
 	r.box.Put(func(m *control.ToWorker) { m.Cancel = true })
-	patience := r.process.config.Timing.Cancel
-	timer := time.NewTimer(patience)
+	timeout := r.process.config.Timing.Cancel
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-finished:
 	case <-timer.C:
-		r.process.kill(fmt.Errorf("a cancelled join did not stop within %v", patience))
+		r.process.kill(fmt.Errorf("a cancelled join did not stop within %v", timeout))
 	}
 }
 

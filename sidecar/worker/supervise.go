@@ -83,8 +83,8 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 }
 
 // status requests the state of the child's devices.
-func (p *process) status(ctx context.Context, patience time.Duration) (*report, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (p *process) status(ctx context.Context, timeout time.Duration) (*report, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	reply, err := p.worker.Status(ctx, &control.StatusRequest{})
 	if err != nil {

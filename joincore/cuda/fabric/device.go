@@ -12,12 +12,12 @@ import (
 )
 
 // device is a device and the copies that it sends. Several goroutines may queue copies
-// on its lanes; one at a time polls.
+// on its channels; one at a time polls.
 type device struct {
-	context *driver.Context
-	threads *threads // nil: engines execute all copies
-	lanes   []*lane
-	moved   atomic.Int64 // when a copy began or ended last, in nanoseconds since began
+	context  *driver.Context
+	threads  *threads // nil: engines execute all copies
+	channels []*channel
+	moved    atomic.Int64 // when a copy began or ended last, in nanoseconds since began
 
 	polling sync.Mutex
 	held    held          // guarded by polling
@@ -39,8 +39,8 @@ var began = time.Now()
 // touch notes that something moved.
 func (d *device) touch() { d.moved.Store(int64(time.Since(began))) }
 
-// copy queues a copy on a lane.
-func (d *device) copy(l *lane, pieces []live.Piece, o over) {
+// copy queues a copy on a channel.
+func (d *device) copy(l *channel, pieces []live.Piece, o over) {
 	d.touch()
 	l.copy(pieces, o)
 }
@@ -54,7 +54,7 @@ func (d *device) poll() bool {
 	defer d.polling.Unlock()
 	now := time.Now()
 	under, moved := false, false
-	for _, l := range d.lanes {
+	for _, l := range d.channels {
 		var more bool
 		d.ended, more = l.end(now, d.ended[:0])
 		under = under || more
@@ -88,7 +88,7 @@ func (d *device) stalled(now time.Duration) error {
 		return nil
 	}
 	d.asked = now
-	for _, l := range d.lanes {
+	for _, l := range d.channels {
 		if err := l.failed(); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (d *device) stalled(now time.Duration) error {
 
 // lose ends all copies with an error: the device has failed, or does not answer.
 func (d *device) lose(err error) {
-	for _, l := range d.lanes {
+	for _, l := range d.channels {
 		for _, p := range l.abandon() {
 			p.done(err)
 		}

@@ -32,11 +32,11 @@ type Options struct {
 
 // Fabric implements multi.Group over GPUs.
 type Fabric struct {
-	mesh    *mesh.Mesh
-	devices []*device
-	gpus    []*gpu
-	lanes   []*lane // by hop ID
-	caps    *caps   // nil: none
+	mesh     *mesh.Mesh
+	devices  []*device
+	gpus     []*gpu
+	channels []*channel // by hop ID
+	caps     *caps      // nil: none
 }
 
 // gpu is one GPU of the mesh.
@@ -86,7 +86,7 @@ func Open(m *mesh.Mesh, o Options) (_ *Fabric, err error) {
 			return nil, err
 		}
 	}
-	return f, f.addLanes(o.Staged)
+	return f, f.addChannels(o.Staged)
 }
 
 func (f *Fabric) addGPU(number int, o Options) error {
@@ -109,28 +109,28 @@ func (f *Fabric) addGPU(number int, o Options) error {
 	return err
 }
 
-// lanesPerPair is how many lanes hops between two devices, or within one, share: a copy
+// channelsPerPair is how many channels hops between two devices, or within one, share: a copy
 // can begin while others end, and several goroutines can queue copies.
-const lanesPerPair = 8
+const channelsPerPair = 8
 
-// addLanes gives each hop a lane.
-func (f *Fabric) addLanes(staged bool) error {
-	type key struct{ from, to, lane int }
-	of := map[key]*lane{}
+// addChannels gives each hop a channel.
+func (f *Fabric) addChannels(staged bool) error {
+	type key struct{ from, to, channel int }
+	of := map[key]*channel{}
 	hops := map[[2]int]int{} // so far, by devices
 	for _, h := range f.mesh.Hops() {
 		from, to := f.gpus[h.From].device, f.gpus[h.To].device
-		k := key{from, to, hops[[2]int{from, to}] % lanesPerPair}
+		k := key{from, to, hops[[2]int{from, to}] % channelsPerPair}
 		hops[[2]int{from, to}]++
 		if of[k] == nil {
-			l, err := newLane(f.devices[from].context, f.devices[to].context, f.devices[from].threads, staged)
+			l, err := newChannel(f.devices[from].context, f.devices[to].context, f.devices[from].threads, staged)
 			if err != nil {
 				return err
 			}
 			of[k] = l
-			f.devices[from].lanes = append(f.devices[from].lanes, l)
+			f.devices[from].channels = append(f.devices[from].channels, l)
 		}
-		f.lanes = append(f.lanes, of[k])
+		f.channels = append(f.channels, of[k])
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (f *Fabric) Copy(h *mesh.Hop, pieces []live.Piece, done func(error)) {
 		}
 		until = f.caps.ends(time.Now(), h, bytes)
 	}
-	f.devices[f.gpus[h.From].device].copy(f.lanes[h.ID], pieces, over{done: done, until: until})
+	f.devices[f.gpus[h.From].device].copy(f.channels[h.ID], pieces, over{done: done, until: until})
 }
 
 // Device implements live.Fabric.
@@ -203,7 +203,7 @@ func (f *Fabric) Poll(device int) bool { return f.devices[device].poll() }
 func (f *Fabric) Close() error {
 	var errs []error
 	for _, d := range f.devices {
-		for _, l := range slices.Backward(d.lanes) {
+		for _, l := range slices.Backward(d.channels) {
 			errs = append(errs, l.close())
 		}
 	}

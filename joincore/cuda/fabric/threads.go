@@ -134,7 +134,7 @@ func (t *threads) copy(s *driver.Stream, list []driver.Span, m *mark) error {
 	return nil
 }
 
-// ended implements ending. A copy that fails does not end; lane.failed tells.
+// ended implements ending. A copy that fails does not end; channel.failed tells.
 func (m *mark) ended() (bool, error) { return atomic.LoadUint64(m.word) == m.content, nil }
 
 // close frees everything. No copy is under way.

@@ -123,7 +123,7 @@ func (j *split) byHost(context.Context) (parts []copartition, free func(), err e
 
 // partitionIDs partitions the row ids of a side. The lists are in memory of the
 // job; the caller must call free.
-func partitionIDs(e Execution, s Side, radix int) (parts []View, free func(), err error) {
+func partitionIDs(e Resources, s Side, radix int) (parts []View, free func(), err error) {
 	number, in := s.All.Input()
 	mem, err := e.Memory().Alloc(4 * max(s.All.Rows(), 1))
 	if err != nil {

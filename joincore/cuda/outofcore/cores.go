@@ -152,7 +152,7 @@ func scatterValidity(to, bitmap []byte, id []uint8, next *places) {
 
 // newWindow allocates memory of the job for a window. It has the largest size of such a
 // window, so that slabs suit later joins, however those store their values.
-func newWindow(e Execution, of window) error {
+func newWindow(e Resources, of window) error {
 	host := of.division.windows[of.index]
 	memory, err := takeScratch(e, of.bytes(of.view.Rows()))
 	if err != nil {

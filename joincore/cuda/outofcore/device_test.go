@@ -32,8 +32,8 @@ func provider(t *testing.T) (*cuda.Provider, *outofcore.Device) {
 	return p, executionOf(d).Device()
 }
 
-func executionOf(d device.Device) outofcore.Execution {
-	return d.(interface{ OutOfCore() outofcore.Execution }).OutOfCore()
+func executionOf(d device.Device) outofcore.Resources {
+	return d.(interface{ OutOfCore() outofcore.Resources }).OutOfCore()
 }
 
 // imported imports an input and returns the view of all of its rows.

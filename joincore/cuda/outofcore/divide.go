@@ -20,7 +20,7 @@ const (
 // divider partitions inputs window by window. Three windows are in flight: one
 // is uploaded, one is partitioned on the device and one is downloaded.
 type divider struct {
-	e        Execution
+	e        Resources
 	shared   *SharedJoin
 	resident *resident
 	windows  []window
@@ -57,7 +57,7 @@ type dividerOut struct {
 // divide partitions inputs, in windows of the given number of rows, with the other
 // executions of a join. Windows for which r has memory are not downloaded. It returns ErrBudget if the host or the device has too little
 // memory. The caller leaves the join, also after an error.
-func divide(ctx context.Context, e Execution, t *SharedJoin, r *resident, rows int64, inputs ...*division) (err error) {
+func divide(ctx context.Context, e Resources, t *SharedJoin, r *resident, rows int64, inputs ...*division) (err error) {
 	arena := e.Main().Arena()
 	defer arena.Rewind(arena.Mark())
 	w := &divider{e: e, shared: t, resident: r, main: e.Main().Stream()}
@@ -123,7 +123,7 @@ func (w *divider) cut(target int64, inputs []*division) (half int64, err error) 
 }
 
 // windowRows returns the rows of windows of some inputs, which may stay on the device.
-func windowRows(e Execution, stay bool, inputs ...*division) int64 {
+func windowRows(e Resources, stay bool, inputs ...*division) int64 {
 	if rows := e.Device().WindowRows; rows > 0 {
 		return rows
 	}

@@ -28,7 +28,7 @@ func TestDivision(t *testing.T) {
 		checkDivision(t, by, where, outofcore.Divide)
 	}
 	for _, bytes := range []int64{0, 30 << 10} { // for all windows, and for a few
-		checkDivision(t, outofcore.DeviceAlone, where, func(ctx context.Context, e outofcore.Execution, inputs ...*outofcore.Division) (func(), error) {
+		checkDivision(t, outofcore.DeviceAlone, where, func(ctx context.Context, e outofcore.Resources, inputs ...*outofcore.Division) (func(), error) {
 			e.Device().ResidentBytes = bytes
 			stayed, free, err := outofcore.DivideAndEvict(ctx, e, inputs...)
 			if all := inputs[0].Windows() + inputs[1].Windows(); stayed == 0 || stayed == all != (bytes == 0) {
@@ -41,7 +41,7 @@ func TestDivision(t *testing.T) {
 
 // checkDivision checks and adds to where each key is.
 func checkDivision(t *testing.T, by outofcore.Dividers, where map[int64]int,
-	divide func(context.Context, outofcore.Execution, ...*outofcore.Division) (func(), error)) {
+	divide func(context.Context, outofcore.Resources, ...*outofcore.Division) (func(), error)) {
 	t.Helper()
 	p, shared := provider(t)
 	shared.Limits = outofcore.Limits{WindowRows: 700, By: by}

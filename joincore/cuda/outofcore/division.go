@@ -15,7 +15,7 @@ import (
 // Each window holds the columns that a join reads, ordered by partition. The
 // memory belongs to the job.
 type division struct {
-	e       Execution
+	e       Resources
 	all     View
 	number  int
 	input   *hostinput.Input
@@ -36,7 +36,7 @@ type moved struct {
 // divided is a window ordered by partition.
 type divided struct {
 	scratch
-	owner        Execution    // that allocated the scratch; nil: none yet
+	owner        Resources    // that allocated the scratch; nil: none yet
 	columns      [][]byte     // indexed like moved
 	resident     []driver.Ptr // likewise, if the window stayed on a device; nil: it is in host memory
 	stored       []stored     // likewise; nil: all values are as in the input
@@ -67,7 +67,7 @@ func (s stored) bytes(input int) int {
 }
 
 // newDivision plans the division of a side, whose columns are all movable.
-func newDivision(e Execution, s Side, bits int) *division {
+func newDivision(e Resources, s Side, bits int) *division {
 	d := &division{e: e, all: s.All, key: s.Key, bits: bits}
 	d.number, d.input = s.All.Input()
 	for _, j := range s.Columns {

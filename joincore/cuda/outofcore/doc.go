@@ -31,7 +31,7 @@
 //
 // # The execution
 //
-// Execution is what a join here needs of its surroundings; package cuda implements
+// Resources is what a join here needs of its surroundings; package cuda implements
 // it. The pool of slabs and the partitioning of row ids need no device; everything
 // else has the build tag cuda.
 package outofcore

@@ -26,18 +26,18 @@ var (
 func (d *division) Windows() int { return len(d.windows) }
 
 // Divide partitions inputs for a join on one device. free frees the windows.
-func Divide(ctx context.Context, e Execution, inputs ...*Division) (free func(), err error) {
+func Divide(ctx context.Context, e Resources, inputs ...*Division) (free func(), err error) {
 	_, free, err = divideAndKeep(ctx, e, &resident{}, inputs...)
 	return free, err
 }
 
 // DivideAndEvict is Divide, but windows stay on the device first, as many as it has memory
 // for, and are downloaded later. It returns their number.
-func DivideAndEvict(ctx context.Context, e Execution, inputs ...*Division) (stayed int, free func(), err error) {
+func DivideAndEvict(ctx context.Context, e Resources, inputs ...*Division) (stayed int, free func(), err error) {
 	return divideAndKeep(ctx, e, &resident{allowed: true}, inputs...)
 }
 
-func divideAndKeep(ctx context.Context, e Execution, r *resident, inputs ...*Division) (stayed int, free func(), err error) {
+func divideAndKeep(ctx context.Context, e Resources, r *resident, inputs ...*Division) (stayed int, free func(), err error) {
 	t := NewSharedJoin(1, true)
 	_, rows, err := t.agree(ctx, 1, windowRows(e, r.allowed, inputs...))
 	if err == nil {

@@ -45,7 +45,7 @@ func (j *split) mayStay() resident {
 
 // reserve takes memory for windows of at most the given bytes; those in flight take inFlight
 // bytes. It takes none if too little is left for one window.
-func (r *resident) reserve(e Execution, window, inFlight int64) (err error) {
+func (r *resident) reserve(e Resources, window, inFlight int64) (err error) {
 	bytes := residentBytes(e.Main().Arena().Free(), inFlight, r.copartition)
 	if limit := e.Device().ResidentBytes; limit != 0 {
 		bytes = limit
@@ -78,7 +78,7 @@ func (r *resident) take(w window) (at driver.Ptr, ok bool) {
 }
 
 // evict downloads the windows and frees the memory. Nothing may read them meanwhile.
-func (r *resident) evict(ctx context.Context, e Execution) error {
+func (r *resident) evict(ctx context.Context, e Resources) error {
 	download, err := e.Downloads()
 	for _, w := range r.windows {
 		if err != nil {

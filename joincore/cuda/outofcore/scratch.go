@@ -19,7 +19,7 @@ const slabFrom = 1 << 20
 // takeScratch returns scratch of n bytes. It uses a slab if copies of the job's
 // own memory would be staged. The grant is then left untouched: it is address
 // space without pages that charges the slab's bytes to the job.
-func takeScratch(e Execution, n int64) (scratch, error) {
+func takeScratch(e Resources, n int64) (scratch, error) {
 	d, mem := e.Device(), e.Memory()
 	least := int64(slabFrom)
 	if d.SlabFrom > 0 {
@@ -42,7 +42,7 @@ func takeScratch(e Execution, n int64) (scratch, error) {
 
 // takeCharged returns a slab for a job that was granted size bytes, and what the job was granted
 // for the rest of a larger slab. A job that may not have the rest gets a slab of its size.
-func takeCharged(e Execution, size int64) (s *slab, more []byte) {
+func takeCharged(e Resources, size int64) (s *slab, more []byte) {
 	slabs := e.Device().Slabs
 	if s = slabs.take(size); s == nil || s.size() == size {
 		return s, nil
@@ -56,7 +56,7 @@ func takeCharged(e Execution, size int64) (s *slab, more []byte) {
 }
 
 // freeScratch frees scratch memory, which no copy may still use.
-func freeScratch(e Execution, s scratch) {
+func freeScratch(e Resources, s scratch) {
 	if s.slab != nil {
 		e.Device().Slabs.give(s.slab)
 	}

@@ -15,7 +15,7 @@ import (
 
 // owner is an execution that has memory and nothing else.
 type owner struct {
-	Execution
+	Resources
 	memory suite.Arena
 }
 

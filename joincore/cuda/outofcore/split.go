@@ -28,7 +28,7 @@ type Side struct {
 // the join reads. If the host has too little memory for that, or a column is
 // too wide, the host partitions row ids and gathers rows during the upload.
 type split struct {
-	e            Execution
+	e            Resources
 	spec         *device.JoinSpec
 	build, probe Side
 	shared       *SharedJoin
@@ -46,7 +46,7 @@ const phasePartition = "partition out of core"
 // false if the build side fits device memory, or if the device reads a column of
 // variable length, which cannot be partitioned. If t is not nil, other executions do the
 // join as well, and it is partitioned whatever fits.
-func Prepare(e Execution, spec *device.JoinSpec, build, probe Side, t *SharedJoin) (device.Prepared, bool) {
+func Prepare(e Resources, spec *device.JoinSpec, build, probe Side, t *SharedJoin) (device.Prepared, bool) {
 	if build.readsTexts() || probe.readsTexts() {
 		return nil, false
 	}
@@ -79,7 +79,7 @@ func (j *split) worthStaying(bits int) bool {
 
 // splitBits returns the number of radix bits by which a join must be partitioned;
 // 0: it need not be.
-func splitBits(e Execution, build, probe Side) int {
+func splitBits(e Resources, build, probe Side) int {
 	built := build.bytes()
 	free := e.Main().Arena().Free()
 	fits := free / 4 * 3

@@ -85,15 +85,15 @@ func Exchange(ctx context.Context, f Fabric, c exchange.Config, runs []Run) (Sta
 		return Stats{}, err
 	}
 	defer buffers.free()
-	x := &execution{fabric: f, config: c, flows: of, traffic: traffic, buffers: buffers, start: start}
+	x := &shuffle{fabric: f, config: c, flows: of, traffic: traffic, buffers: buffers, start: start}
 	if err := x.run(ctx); err != nil {
 		return Stats{}, err
 	}
 	return x.stats(), nil
 }
 
-// execution is an exchange under way. It implements exchange.Fabric.
-type execution struct {
+// shuffle is an exchange under way. It implements exchange.Fabric.
+type shuffle struct {
 	fabric  Fabric
 	config  exchange.Config
 	flows   map[exchange.Flow]*flow
@@ -112,7 +112,7 @@ type execution struct {
 	err       error // of the first failure
 }
 
-func (x *execution) run(ctx context.Context) error {
+func (x *shuffle) run(ctx context.Context) error {
 	x.makeLoops()
 	var err error
 	if x.nodes, err = exchange.NewNodes(x.fabric.Mesh(), x, x.config, x.traffic); err != nil {
@@ -153,14 +153,14 @@ func trafficOf(gpus int, flows map[exchange.Flow]*flow) [][]int64 {
 }
 
 // post leaves a message to a GPU.
-func (x *execution) post(m message) {
+func (x *shuffle) post(m message) {
 	x.pending.Add(1)
 	x.loopOf[m.to].box.put(m)
 }
 
 // done says that a message is handled or a copy complete, after all that follows from it
 // is posted.
-func (x *execution) done() {
+func (x *shuffle) done() {
 	if x.pending.Add(-1) == 0 {
 		for _, l := range x.loops {
 			l.box.close()
@@ -169,7 +169,7 @@ func (x *execution) done() {
 }
 
 // fail stops the exchange; the first error counts.
-func (x *execution) fail(err error) {
+func (x *shuffle) fail(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err == nil {
@@ -178,7 +178,7 @@ func (x *execution) fail(err error) {
 	x.stopped.Store(true)
 }
 
-func (x *execution) outcome() error {
+func (x *shuffle) outcome() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil {
@@ -193,16 +193,16 @@ func (x *execution) outcome() error {
 }
 
 // Now implements exchange.Fabric.
-func (x *execution) Now() time.Duration { return time.Since(x.start) }
+func (x *shuffle) Now() time.Duration { return time.Since(x.start) }
 
 // Tell implements exchange.Fabric.
-func (x *execution) Tell(from, to int, n exchange.Note) {
+func (x *shuffle) Tell(from, to int, n exchange.Note) {
 	x.post(message{kind: heard, to: to, from: from, note: n})
 }
 
 // Announce implements exchange.Fabric. The nodes only learn of the work: there are many of
 // these notes, and each step looks at all routes.
-func (x *execution) Announce(from int, n exchange.Note) {
+func (x *shuffle) Announce(from int, n exchange.Note) {
 	own := x.loopOf[from] // which this goroutine runs
 	own.learn(from, n)
 	for _, l := range x.loops {
@@ -214,7 +214,7 @@ func (x *execution) Announce(from int, n exchange.Note) {
 }
 
 // Send implements exchange.Fabric.
-func (x *execution) Send(b *exchange.Batch, into exchange.Place) {
+func (x *shuffle) Send(b *exchange.Batch, into exchange.Place) {
 	t := x.transfers.Get().(*transfer)
 	t.batch, t.into = b, into
 	for i, p := range b.Packets {
@@ -232,7 +232,7 @@ func (x *execution) Send(b *exchange.Batch, into exchange.Place) {
 	x.fabric.Copy(b.Route.Hops[b.Hop], t.pieces, t.ended)
 }
 
-func (x *execution) stats() Stats {
+func (x *shuffle) stats() Stats {
 	s := Stats{Copies: x.copies.Load(), Time: time.Since(x.start)}
 	for _, f := range x.flows {
 		s.Bytes += f.bytes

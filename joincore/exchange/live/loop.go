@@ -13,7 +13,7 @@ import (
 // loop handles the messages to the nodes of some GPUs and ends the copies of their
 // devices. Loops that share a device end its copies for each other.
 type loop struct {
-	x       *execution
+	x       *shuffle
 	gpus    []int
 	devices []int
 	box     *mailbox
@@ -54,7 +54,7 @@ const (
 // that the links carry, so that messages seldom wait, but no more than one for each GPU, or
 // for each thread. Where batches become shorter than that, they keep a length for which the
 // loops need half of their time.
-func (x *execution) makeLoops() {
+func (x *shuffle) makeLoops() {
 	m := x.fabric.Mesh()
 	bytes := int64(0)
 	for _, f := range x.flows {
@@ -125,7 +125,7 @@ func (l *loop) learn(from int, n exchange.Note) {
 
 // transfer is a copy under way. Transfers are used again.
 type transfer struct {
-	x      *execution
+	x      *shuffle
 	batch  *exchange.Batch
 	into   exchange.Place
 	pieces []Piece

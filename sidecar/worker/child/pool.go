@@ -223,9 +223,9 @@ func (p *pool) free(e *extent) {
 	}
 }
 
-// patience is how long an extent that a plan names may take to arrive. The
+// extentTimeout is how long an extent that a plan names may take to arrive. The
 // daemon sends it before the plan or at the same time.
-const patience = time.Minute
+const extentTimeout = time.Minute
 
 // nowhere is the extent number of rows without columns.
 const nowhere = 0
@@ -236,7 +236,7 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 	if id == nowhere {
 		return &extent{}, nil
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(extentTimeout)
 	defer late.Stop()
 	for {
 		p.mu.Lock()
@@ -250,7 +250,7 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 		select {
 		case <-arrival:
 		case <-late.C:
-			return nil, fmt.Errorf("%w: extent %d did not arrive within %v", control.ErrMalformed, id, patience)
+			return nil, fmt.Errorf("%w: extent %d did not arrive within %v", control.ErrMalformed, id, extentTimeout)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

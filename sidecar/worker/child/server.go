@@ -84,7 +84,7 @@ func (s *server) Run(stream control.Worker_RunServer) error {
 	if first.GetStart() == nil || len(s.queues) == 0 {
 		return status.Error(codes.InvalidArgument, "a run that does not start")
 	}
-	r := newExecution(s, stream)
+	r := newTask(s, stream)
 	done := r.run(first.GetStart())
 	r.box.Put(func(m *control.FromWorker) { m.Done = done })
 	err = r.box.Flush()

@@ -129,8 +129,8 @@ func (s *server) team(first *deviceQueue, plan *joincore.Plan, inputs []*joincor
 	}
 }
 
-// together returns a provider that executes plans on all of some devices.
-func together(team []device.Provider) device.Provider {
+// spread returns a provider that executes plans on all of some devices.
+func spread(team []device.Provider) device.Provider {
 	if len(team) == 1 {
 		return team[0]
 	}

@@ -11,9 +11,9 @@ import (
 	"gpujoin/joincore/exchange/live"
 )
 
-// lane carries out copies from a device to another one, or within it, in order. Each hop
-// has one of the lanes between its devices.
-type lane struct {
+// channel carries out copies from a device to another one, or within it, in order. Each hop
+// has one of the channels between its devices.
+type channel struct {
 	stream  *driver.Stream // on the device that sends
 	threads *threads       // of that device; nil: engines execute all copies
 	stage   *stage         // nil: direct
@@ -26,9 +26,9 @@ type lane struct {
 	spans  []driver.Span   // of the copy that is being queued
 }
 
-// newLane returns a lane. t is nil if engines execute all copies.
-func newLane(from, to *driver.Context, t *threads, staged bool) (*lane, error) {
-	l := &lane{threads: t}
+// newChannel returns a channel. t is nil if engines execute all copies.
+func newChannel(from, to *driver.Context, t *threads, staged bool) (*channel, error) {
+	l := &channel{threads: t}
 	var err error
 	if l.stream, err = from.NewStream(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func newLane(from, to *driver.Context, t *threads, staged bool) (*lane, error) {
 }
 
 // copy queues copies as one whose end is followed by o.
-func (l *lane) copy(pieces []live.Piece, o over) {
+func (l *channel) copy(pieces []live.Piece, o over) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spans = l.spans[:0]
@@ -72,7 +72,7 @@ func (l *lane) copy(pieces []live.Piece, o over) {
 func address(p live.Place) driver.Ptr { return p.Buffer.(*Memory).at + driver.Ptr(p.Offset) }
 
 // mark returns an idle mark if threads are to copy the spans.
-func (l *lane) mark() *mark {
+func (l *channel) mark() *mark {
 	if l.threads == nil || l.stage != nil || !l.threads.suit(l.spans) {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (l *lane) mark() *mark {
 
 // engines queues the spans as copies of engines, and records an event behind them, also if
 // one of them fails: what is queued must end before the memory is used again.
-func (l *lane) engines(e *driver.Event) error {
+func (l *channel) engines(e *driver.Event) error {
 	if l.stage == nil {
 		return l.stream.Copies(l.spans, e)
 	}
@@ -100,7 +100,7 @@ type event struct{ *driver.Event }
 func (e event) ended() (bool, error) { return e.Done() }
 
 // event returns an idle event.
-func (l *lane) event() (*driver.Event, error) {
+func (l *channel) event() (*driver.Event, error) {
 	if n := len(l.events); n > 0 {
 		e := l.events[n-1]
 		l.events = l.events[:n-1]
@@ -111,7 +111,7 @@ func (l *lane) event() (*driver.Event, error) {
 
 // end removes the copies that have ended, and appends what follows them to list. more
 // reports whether copies are left.
-func (l *lane) end(now time.Time, list []over) (_ []over, more bool) {
+func (l *channel) end(now time.Time, list []over) (_ []over, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.line.take(now, func(p posted) {
@@ -122,7 +122,7 @@ func (l *lane) end(now time.Time, list []over) (_ []over, more bool) {
 }
 
 // keep keeps an ending for later copies.
-func (l *lane) keep(e ending) {
+func (l *channel) keep(e ending) {
 	switch e := e.(type) {
 	case event:
 		l.events = append(l.events, e.Event)
@@ -132,14 +132,14 @@ func (l *lane) keep(e ending) {
 }
 
 // failed returns the error of copies under way, if there is one: marks do not tell.
-func (l *lane) failed() error {
+func (l *channel) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stream.Failed()
 }
 
 // abandon removes all copies.
-func (l *lane) abandon() []posted {
+func (l *channel) abandon() []posted {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.line.copies
@@ -148,7 +148,7 @@ func (l *lane) abandon() []posted {
 }
 
 // close frees everything. No copy is under way, or the device does not answer.
-func (l *lane) close() error {
+func (l *channel) close() error {
 	err := l.stream.Close()
 	if l.stage != nil {
 		err = errors.Join(err, l.stage.close())

@@ -13,8 +13,8 @@ import (
 	"gpujoin/sidecar/memory"
 )
 
-// execution is one run of a job's join, which is one generation.
-type execution struct {
+// jobRun is one run of a job's join, which is one generation.
+type jobRun struct {
 	job        *job
 	generation uint32
 	starter    *participant // waits for RUNNING
@@ -26,15 +26,15 @@ type execution struct {
 	inputs     []*joincore.Relation
 
 	// The following fields are guarded by job.mu.
-	dealer    dealer
+	scheduler scheduler
 	room      int  // result batches that may exist at a time
 	spoolable bool // unread results may move to disk
 	ready     []resultBatch
 	spooling  spooling
 	announced bool // RUNNING was sent
-	held      bool // rows are dealt only once all are there: the plan may fail until then
-	produced  bool // all results are in ready or were dealt
-	dealt     bool // a participant has received rows, so the run cannot restart
+	held      bool // rows are sent only once all are there: the plan may fail until then
+	produced  bool // all results are in ready or were sent
+	sent      bool // a participant has received rows, so the run cannot restart
 	rowsOut   int64
 	bytesOut  int64
 	provider  string         // provider that executes the join
@@ -42,7 +42,7 @@ type execution struct {
 	stats     joincore.Stats // once produced
 }
 
-// resultBatch is a batch in memory that was not dealt yet.
+// resultBatch is a batch in memory that was not sent yet.
 type resultBatch struct {
 	extent *memory.Extent
 	rows   int
@@ -81,7 +81,7 @@ func (j *job) run(starter *participant, v *shm.Run) error {
 		previous.dropReady()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &execution{
+	e := &jobRun{
 		job: j, generation: v.Generation, starter: starter, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), slots: make(chan struct{}, j.window()),
 		held: joincore.CanFailLate(j.plan.Root), full: make(chan struct{}),
@@ -100,7 +100,7 @@ func (j *job) run(starter *participant, v *shm.Run) error {
 
 // work executes the join. It logs last, so that a stalled log delays neither
 // the participants nor the tear-down.
-func (e *execution) work(previous *execution) {
+func (e *jobRun) work(previous *jobRun) {
 	var stats joincore.Stats
 	current, err := e.complete(previous, &stats)
 	switch {
@@ -116,7 +116,7 @@ func (e *execution) work(previous *execution) {
 
 // complete executes the join after the previous generation has ended, and
 // reports whether the job still runs this generation.
-func (e *execution) complete(previous *execution, stats *joincore.Stats) (current bool, err error) {
+func (e *jobRun) complete(previous *jobRun, stats *joincore.Stats) (current bool, err error) {
 	defer close(e.done)
 	defer e.cancel()
 	if previous != nil {
@@ -128,7 +128,7 @@ func (e *execution) complete(previous *execution, stats *joincore.Stats) (curren
 }
 
 // execute runs the join. It turns panics into errors.
-func (e *execution) execute(stats *joincore.Stats) (err error) {
+func (e *jobRun) execute(stats *joincore.Stats) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.job.srv.log.Error("join panicked", "job", e.job.id, "panic", p, "stack", string(debug.Stack()))
@@ -156,30 +156,30 @@ func (e *execution) execute(stats *joincore.Stats) (err error) {
 // asks for, and one is left, that one is the join's: it can make results, which
 // may move to disk, even if participants hold all that they may. The caller holds
 // the job's lock.
-func (e *execution) open(room int) {
+func (e *jobRun) open(room int) {
 	participants := int(e.job.open.Participants)
 	e.room, e.spoolable = room, room > 2*participants
 	window := room
 	if e.spoolable {
 		window--
 	}
-	e.dealer.open(window, participants)
+	e.scheduler.open(window, participants)
 }
 
 // begin records the provider that executes the join.
-func (e *execution) begin(provider, fallback string) {
+func (e *jobRun) begin(provider, fallback string) {
 	e.job.mu.Lock()
 	defer e.job.mu.Unlock()
 	e.provider, e.fallback = provider, fallback
 }
 
 // again discards the results of a failed executor and reports whether it could.
-// It cannot once rows were dealt.
-func (e *execution) again() bool {
+// It cannot once rows were sent.
+func (e *jobRun) again() bool {
 	j := e.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.failed != nil || j.exec != e || e.dealt {
+	if j.failed != nil || j.exec != e || e.sent {
 		return false
 	}
 	e.dropReady()
@@ -190,7 +190,7 @@ func (e *execution) again() bool {
 
 // finish tells the participants that the results are complete, or why the join
 // has failed. It reports whether the job still runs this generation.
-func (e *execution) finish(stats *joincore.Stats, err error) (current bool) {
+func (e *jobRun) finish(stats *joincore.Stats, err error) (current bool) {
 	j := e.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -211,13 +211,13 @@ func (e *execution) finish(stats *joincore.Stats, err error) (current bool) {
 	j.srv.counters.joins.Add(int64(len(stats.Joins)))
 	j.srv.counters.blocks.Add(int64(len(stats.Aggregates)))
 	e.announce()
-	j.deal()
+	j.schedule()
 	e.kick()
 	return true
 }
 
 // announce answers RUN. The caller holds the job's lock.
-func (e *execution) announce() {
+func (e *jobRun) announce() {
 	if e.announced {
 		return
 	}
@@ -228,9 +228,9 @@ func (e *execution) announce() {
 	e.starter.out.send(shm.AppendEmpty(buf[:0], shm.MsgRunning))
 }
 
-// dropReady frees the batches that were not dealt, in memory and on disk. The
+// dropReady frees the batches that were not sent, in memory and on disk. The
 // caller holds the job's lock.
-func (e *execution) dropReady() {
+func (e *jobRun) dropReady() {
 	for _, b := range e.ready {
 		e.dropExtent(b.extent)
 	}
@@ -238,11 +238,11 @@ func (e *execution) dropReady() {
 	e.dropSpooled()
 }
 
-// delivered reports whether all results were dealt. The caller holds the job's
+// delivered reports whether all results were sent. The caller holds the job's
 // lock.
-func (e *execution) delivered() bool {
+func (e *jobRun) delivered() bool {
 	return e.produced && len(e.ready) == 0 && !e.spooling.onDisk()
 }
 
 // batchBack returns a slot of the window, which allows another batch.
-func (e *execution) batchBack() { <-e.slots }
+func (e *jobRun) batchBack() { <-e.slots }

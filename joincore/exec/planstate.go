@@ -8,8 +8,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// execution is the state that both executors share.
-type execution struct {
+// planState is the state that both executors share.
+type planState struct {
 	ctx    context.Context
 	plan   *joincore.Plan
 	inputs []*joincore.Relation
@@ -22,8 +22,8 @@ type execution struct {
 	aggregates []*joincore.Aggregate
 }
 
-func newExecution(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, opt Options) *execution {
-	e := &execution{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
+func newPlanState(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, opt Options) *planState {
+	e := &planState{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
 	for i, j := range joincore.Joins(plan.Root) {
 		e.number[j] = i
 	}
@@ -33,7 +33,7 @@ func newExecution(ctx context.Context, plan *joincore.Plan, inputs []*joincore.R
 	return e
 }
 
-func (e *execution) importInputs(d device.Device) error {
+func (e *planState) importInputs(d device.Device) error {
 	for i, r := range e.inputs {
 		s, err := d.Import(i, r)
 		if err != nil {
@@ -46,7 +46,7 @@ func (e *execution) importInputs(d device.Device) error {
 }
 
 // output describes the plan's result.
-func (e *execution) output(sink joincore.Sink) *Output {
+func (e *planState) output(sink joincore.Sink) *Output {
 	out := &Output{Sink: sink, Columns: e.plan.Output}
 	for _, c := range e.plan.Output {
 		described := e.columnOf(c)
@@ -80,7 +80,7 @@ func meanHeap(r *joincore.Relation, column int) float64 {
 
 // sidesOf determines the build and the probe side of a join. probeRows is an
 // estimate; the decision is completed once the build side is stored.
-func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *side, probeRows int64, d costmodel.Decision) {
+func (e *planState) sidesOf(n *joincore.Join, needed columns) (build, probe *side, probeRows int64, d costmodel.Decision) {
 	left, right := sides(n, needed, e.columnOf)
 	sizes := joinSizes(n, e.rows)
 	d.BuildLeft = sizes.BuildLeft()
@@ -93,6 +93,6 @@ func (e *execution) sidesOf(n *joincore.Join, needed columns) (build, probe *sid
 	return build, probe, probeRows, d
 }
 
-func (e *execution) columnOf(c joincore.ColumnRef) joincore.Column {
+func (e *planState) columnOf(c joincore.ColumnRef) joincore.Column {
 	return e.schema.Column(c)
 }

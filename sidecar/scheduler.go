@@ -6,35 +6,35 @@ import (
 	"gpujoin/shm"
 )
 
-// dealer decides which participant of a job gets the next result batch.
+// scheduler decides which participant of a job gets the next result batch.
 //
 // A participant that holds a batch may be unable to finish it until another
 // one makes progress: a parallel worker whose tuple queue is full waits for
 // the leader to read it, and the leader does not read while it waits for a
 // batch of its own. So no participant may have to wait until another one gives
-// a batch back. The dealer keeps one batch of the window for each participant
+// a batch back. The scheduler keeps one batch of the window for each participant
 // that holds none, including participants that have not sent NEXT yet:
 //
 //	held + participants without a batch + participants to come <= window
 //
-// Dealing a participant its first batch and taking back its last one leave the
-// left side unchanged; a further batch is dealt only if the left side is less
+// Sending a participant its first batch and taking back its last one leave the
+// left side unchanged; a further batch is sent only if the left side is less
 // than the window. If there are fewer batches than participants, the last ones
 // to ask get END at once, and the others return all rows.
 //
-// A dealer neither locks nor waits; the caller serialises the calls.
+// A scheduler neither locks nor waits; the caller serialises the calls.
 //
 // While batches are on disk, none is made for a participant that asks: the window
 // then is the number of batches in memory, if that is smaller.
-type dealer struct {
+type scheduler struct {
 	most    int // maximum number of batches that one participant may hold
 	room    int // batches that may exist at a time
-	window  int // those that may be dealt
+	window  int // those that may be sent
 	coming  int // participants that have not asked and have a batch reserved
 	readers []*reader
 }
 
-// reader is the dealer's state of one participant, from its first NEXT on.
+// reader is the scheduler's state of one participant, from its first NEXT on.
 type reader struct {
 	credits uint64 // batches that it has asked for and not been sent
 	held    int    // batches that it was sent and has not released
@@ -52,7 +52,7 @@ const (
 // open sets the window, the number of batches that may exist at a time, which
 // must be at least 1, and the number of expected participants. It must precede
 // admit and next.
-func (d *dealer) open(window, participants int) {
+func (d *scheduler) open(window, participants int) {
 	d.room, d.window = window, window
 	d.coming = min(participants, window)
 	d.most = max(1, window/max(1, participants))
@@ -60,7 +60,7 @@ func (d *dealer) open(window, participants int) {
 
 // limit sets the window: the room or, if batches are on disk, the number of batches
 // in memory, free of which no participant holds.
-func (d *dealer) limit(free int, disk bool) {
+func (d *scheduler) limit(free int, disk bool) {
 	d.window = d.room
 	if disk {
 		d.window = min(d.room, d.held()+free)
@@ -68,7 +68,7 @@ func (d *dealer) limit(free int, disk bool) {
 }
 
 // held returns the number of batches that participants hold.
-func (d *dealer) held() (n int) {
+func (d *scheduler) held() (n int) {
 	for _, r := range d.readers {
 		n += r.held
 	}
@@ -77,7 +77,7 @@ func (d *dealer) held() (n int) {
 
 // owed returns the number of batches that are reserved for participants that hold
 // none.
-func (d *dealer) owed() int {
+func (d *scheduler) owed() int {
 	n := d.coming
 	for _, r := range d.readers {
 		if r.state == readerAdmitted && r.held == 0 {
@@ -88,7 +88,7 @@ func (d *dealer) owed() int {
 }
 
 // join adds a participant that has sent its first NEXT.
-func (d *dealer) join() *reader {
+func (d *scheduler) join() *reader {
 	r := &reader{}
 	d.readers = append(d.readers, r)
 	return r
@@ -96,7 +96,7 @@ func (d *dealer) join() *reader {
 
 // admit decides, in order of their first NEXT, which new participants get rows.
 // It ends the others and returns them.
-func (d *dealer) admit() (ended []*reader) {
+func (d *scheduler) admit() (ended []*reader) {
 	for _, r := range d.readers {
 		if r.state != readerAsking {
 			continue
@@ -116,7 +116,7 @@ func (d *dealer) admit() (ended []*reader) {
 }
 
 // spare returns the number of batches that are neither held nor reserved.
-func (d *dealer) spare() int {
+func (d *scheduler) spare() int {
 	return d.window - d.held() - d.owed()
 }
 
@@ -124,7 +124,7 @@ func (d *dealer) spare() int {
 // the fewest. It takes one of its credits and counts the batch as held. It
 // returns nil if no participant may get a batch before one asks for more or
 // releases one.
-func (d *dealer) next() *reader {
+func (d *scheduler) next() *reader {
 	var best *reader
 	for _, r := range d.readers {
 		if r.state == readerAdmitted && r.credits > 0 && r.held < d.most && (best == nil || r.held < best.held) {
@@ -140,11 +140,11 @@ func (d *dealer) next() *reader {
 }
 
 // back records that a participant has released one batch.
-func (d *dealer) back(r *reader) { r.held-- }
+func (d *scheduler) back(r *reader) { r.held-- }
 
 // end ends all participants, because no batch is left, and returns those that
 // had not ended before.
-func (d *dealer) end() (ended []*reader) {
+func (d *scheduler) end() (ended []*reader) {
 	for _, r := range d.readers {
 		if r.state != readerEnded {
 			r.state = readerEnded
@@ -156,7 +156,7 @@ func (d *dealer) end() (ended []*reader) {
 
 // leave removes a participant that has disconnected. The caller has called back
 // for each batch that it held.
-func (d *dealer) leave(r *reader) {
+func (d *scheduler) leave(r *reader) {
 	for i, o := range d.readers {
 		if o == r {
 			d.readers = append(d.readers[:i], d.readers[i+1:]...)
@@ -165,7 +165,7 @@ func (d *dealer) leave(r *reader) {
 	}
 }
 
-// Result batches are dealt to participants with credits as they become ready,
+// Result batches are sent to participants with credits as they become ready,
 // so that fast participants take more of the result than slow ones.
 
 // next adds credits to a participant (NEXT).
@@ -182,11 +182,11 @@ func (j *job) next(p *participant, v *shm.Next) error {
 		return violation("NEXT before RUN")
 	}
 	if p.reader == nil {
-		p.reader = j.exec.dealer.join()
+		p.reader = j.exec.scheduler.join()
 	}
 	j.exec.touch()
 	p.reader.credits = min(p.reader.credits+uint64(v.Count), math.MaxUint32)
-	j.deal()
+	j.schedule()
 	return nil
 }
 
@@ -210,38 +210,38 @@ func (j *job) release(p *participant, v *shm.Release) error {
 		h.extent.Release()
 		return nil
 	}
-	h.exec.dealer.back(h.reader)
+	h.exec.scheduler.back(h.reader)
 	h.exec.touch()
 	h.exec.takeBack(h.extent)
-	j.deal()
+	j.schedule()
 	return nil
 }
 
-// deal sends ready batches to participants, and END after the last one of all. The
+// schedule sends ready batches to participants, and END after the last one of all. The
 // caller holds j.mu.
-func (j *job) deal() {
+func (j *job) schedule() {
 	e := j.exec
 	if e == nil || j.failed != nil || !e.announced {
 		return
 	}
-	e.dealer.limit(e.inMemory(), e.spooling.onDisk())
-	j.sendEnd(e.dealer.admit())
+	e.scheduler.limit(e.inMemory(), e.spooling.onDisk())
+	j.sendEnd(e.scheduler.admit())
 	for len(e.ready) > 0 {
-		r := e.dealer.next()
+		r := e.scheduler.next()
 		if r == nil {
 			return
 		}
 		b := e.ready[0]
 		e.ready[0] = resultBatch{}
 		e.ready = e.ready[1:]
-		e.dealt = true
+		e.sent = true
 		p := j.participantOf(r)
 		p.held[b.extent.ID] = &holding{extent: b.extent, role: roleResult, times: 1, exec: e, reader: r}
 		var buf [64]byte
 		p.out.send(shm.AppendFrame(buf[:0], shm.MsgResult, 1, &shm.Result{Extent: b.extent.ID, Rows: uint32(b.rows)}), b.extent)
 	}
 	if e.delivered() {
-		j.sendEnd(e.dealer.end())
+		j.sendEnd(e.scheduler.end())
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"gpujoin/joincore/exec"
 )
 
-// execution is a plan under way.
-type execution struct {
+// coordinator is a plan under way.
+type coordinator struct {
 	ctx    context.Context
 	p      *Provider
 	plan   *joincore.Plan
@@ -31,7 +31,7 @@ type execution struct {
 	result     outcome               // of the root's fragment
 	exchanged  live.Stats
 	divided    int           // with replication, the input whose rows are divided; -1: none
-	together   []any         // what members get that partition two inputs together; nil: they do not
+	sharedJoin []any         // what members get that partition two inputs together; nil: they do not
 	failed     atomic.Int32  // the member that has failed, if one has
 	waited     time.Duration // by members for the slowest one, at the longest
 	sent       int64         // bytes between devices
@@ -40,13 +40,13 @@ type execution struct {
 	tables []*table // those that exist
 }
 
-func newExecution(ctx context.Context, p *Provider, plan *joincore.Plan,
-	inputs []*joincore.Relation, mem joincore.Memory, opt exec.Options) (*execution, error) {
+func newCoordinator(ctx context.Context, p *Provider, plan *joincore.Plan,
+	inputs []*joincore.Relation, mem joincore.Memory, opt exec.Options) (*coordinator, error) {
 	schema, err := plan.Schema()
 	if err != nil {
 		return nil, err
 	}
-	x := &execution{ctx: ctx, p: p, plan: plan, schema: schema, inputs: inputs, mem: mem, opt: opt, number: map[joincore.Node]int{}}
+	x := &coordinator{ctx: ctx, p: p, plan: plan, schema: schema, inputs: inputs, mem: mem, opt: opt, number: map[joincore.Node]int{}}
 	if x.seed = opt.Device.Seed; x.seed == 0 { // random, so that users cannot construct colliding keys
 		x.seed = rand.Uint64()
 	}
@@ -62,17 +62,17 @@ func newExecution(ctx context.Context, p *Provider, plan *joincore.Plan,
 }
 
 // close frees what an error has left.
-func (x *execution) close() {
+func (x *coordinator) close() {
 	for len(x.tables) > 0 {
 		x.tables[len(x.tables)-1].free()
 	}
 }
 
-func (x *execution) members() int { return len(x.p.members) }
+func (x *coordinator) members() int { return len(x.p.members) }
 
 // each calls f for each member at the same time. The first error ends the others'
 // context, and is returned.
-func (x *execution) each(f func(ctx context.Context, member int) error) error {
+func (x *coordinator) each(f func(ctx context.Context, member int) error) error {
 	ctx, cancel := context.WithCancelCause(x.ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup
@@ -99,7 +99,7 @@ func guarded(ctx context.Context, member int, f func(context.Context, int) error
 }
 
 // turn calls f, which computes on this goroutine, while it holds a turn.
-func (x *execution) turn(ctx context.Context, f func() error) error {
+func (x *coordinator) turn(ctx context.Context, f func() error) error {
 	turns := x.opt.Device.Turn()
 	turns.Enter(ctx)
 	defer turns.Leave()
@@ -108,7 +108,7 @@ func (x *execution) turn(ctx context.Context, f func() error) error {
 
 // pause passes a turn on to others and reports whether the context has ended. Loops over
 // rows call it once in a while.
-func (x *execution) pause(ctx context.Context) error {
+func (x *coordinator) pause(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -118,7 +118,7 @@ func (x *execution) pause(ctx context.Context) error {
 
 // table is the rows of a node of the plan, divided among the members.
 type table struct {
-	x    *execution
+	x    *coordinator
 	refs []joincore.ColumnRef // the columns, as the plan calls them
 	// derived says that columns of 16 bytes are integers.
 	derived bool
@@ -129,7 +129,7 @@ type table struct {
 }
 
 // newTable makes a table of columns of the plan. release frees its rows.
-func (x *execution) newTable(refs []joincore.ColumnRef, parts []*joincore.Relation, release func()) *table {
+func (x *coordinator) newTable(refs []joincore.ColumnRef, parts []*joincore.Relation, release func()) *table {
 	t := &table{x: x, refs: refs, parts: parts, release: release}
 	for _, c := range refs {
 		t.derived = t.derived || x.plan.Derived(c.Input)

@@ -14,8 +14,8 @@ import (
 	"gpujoin/sidecar/worker/control"
 )
 
-// execution is one run.
-type execution struct {
+// task is one run.
+type task struct {
 	srv    *server
 	stream control.Worker_RunServer
 	box    *control.Mailbox[control.FromWorker]
@@ -31,15 +31,15 @@ type execution struct {
 	batches []*extent // of granted batches
 }
 
-func newExecution(s *server, stream control.Worker_RunServer) *execution {
-	r := &execution{srv: s, stream: stream, box: control.NewMailbox(stream.Send), booked: make(chan bool, 1)}
+func newTask(s *server, stream control.Worker_RunServer) *task {
+	r := &task{srv: s, stream: stream, box: control.NewMailbox(stream.Send), booked: make(chan bool, 1)}
 	r.ctx, r.cancel = context.WithCancelCause(stream.Context())
 	return r
 }
 
 // run executes a plan. After it returns, no goroutine accesses the extents of
 // the run.
-func (r *execution) run(start *control.Start) *control.Done {
+func (r *task) run(start *control.Start) *control.Done {
 	defer r.cancel(nil)
 	job, err := planjson.Decode(start.GetJob())
 	if err != nil {
@@ -71,7 +71,7 @@ var errOver = errors.New("the execution has ended")
 
 // inputs locates the rows of a plan. It returns the extents in use also with an
 // error.
-func (r *execution) inputs(plan *joincore.Plan, list []*control.Relation) (out []*joincore.Relation, used []*extent, err error) {
+func (r *task) inputs(plan *joincore.Plan, list []*control.Relation) (out []*joincore.Relation, used []*extent, err error) {
 	if len(list) != len(plan.Inputs) {
 		return nil, nil, fmt.Errorf("%w: %d relations for %d inputs", control.ErrMalformed, len(list), len(plan.Inputs))
 	}
@@ -95,7 +95,7 @@ func (r *execution) inputs(plan *joincore.Plan, list []*control.Relation) (out [
 }
 
 // execute waits for a device and runs the plan on it, and on others if that pays.
-func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
+func (r *task) execute(plan *joincore.Plan, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()
 	q := shortest(r.srv.queues)
@@ -111,7 +111,7 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()
-	err = exec.Run(r.ctx, textcodes.New(together(team)), plan, inputs, mem, r.sink, q.Options, stats)
+	err = exec.Run(r.ctx, textcodes.New(spread(team)), plan, inputs, mem, r.sink, q.Options, stats)
 	for _, p := range team {
 		err = deviceLost(p, err)
 	}
@@ -119,7 +119,7 @@ func (r *execution) execute(plan *joincore.Plan, inputs []*joincore.Relation, st
 }
 
 // book requests memory from the daemon, one request at a time.
-func (r *execution) book(n int64) error {
+func (r *task) book(n int64) error {
 	r.box.Put(func(m *control.FromWorker) { m.Book = &control.Booking{Bytes: n} })
 	select {
 	case ok := <-r.booked:
@@ -134,7 +134,7 @@ func (r *execution) book(n int64) error {
 
 // receive handles the daemon's messages until it closes the stream or cancels.
 // The returned error is the reason for ending the run.
-func (r *execution) receive() error {
+func (r *task) receive() error {
 	for {
 		m, err := r.stream.Recv()
 		if err != nil {
@@ -166,7 +166,7 @@ func (r *execution) receive() error {
 }
 
 // grant passes a granted batch to the sink.
-func (r *execution) grant(b *control.Batch) error {
+func (r *task) grant(b *control.Batch) error {
 	e, err := r.srv.pool.use(r.ctx, b.GetSegment().GetExtent())
 	if err != nil {
 		return err

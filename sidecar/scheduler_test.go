@@ -62,8 +62,8 @@ func (c *course) held() (n int) {
 // waits says whether a participant can do nothing before it is sent a frame.
 func (r courseReader) waits() bool { return r.started && !r.ended && !r.left && r.held == 0 }
 
-// deal is what the job does after every event.
-func (c *course) deal() {
+// schedule is what the job does after every event.
+func (c *course) schedule() {
 	c.rules.limit(c.ready+c.spare, c.disk > 0)
 	for _, i := range c.rules.admit() {
 		c.readers[i].ended = true
@@ -89,7 +89,7 @@ func (c *course) steps(leave bool) (out []*course) {
 	after := func(change func(n *course)) {
 		n := c.clone()
 		change(n)
-		n.deal()
+		n.schedule()
 		out = append(out, n)
 	}
 	if c.toMake > 0 && c.held()+c.ready+c.spare < c.window {
@@ -217,7 +217,7 @@ func TestDealerKeepsTheJoinBusy(t *testing.T) {
 	for _, c := range []struct{ window, participants, want int }{
 		{1, 1, 1}, {2, 1, 2}, {16, 1, 16}, {4, 2, 2}, {6, 2, 3}, {16, 2, 8}, {24, 11, 2}, {3, 11, 1},
 	} {
-		d := &dealer{}
+		d := &scheduler{}
 		d.open(c.window, c.participants)
 		r := d.join()
 		r.credits = 1000
@@ -234,67 +234,67 @@ func TestDealerKeepsTheJoinBusy(t *testing.T) {
 	}
 }
 
-// realDealing drives the dealer.
-type realDealing struct {
-	dealer dealer
-	number []*reader // of a participant
+// realScheduler drives the scheduler.
+type realScheduler struct {
+	scheduler scheduler
+	number    []*reader // of a participant
 }
 
-func newRealDealing(window, participants int) *realDealing {
-	r := &realDealing{number: make([]*reader, 4)}
-	r.dealer.open(window, participants)
+func newRealDealing(window, participants int) *realScheduler {
+	r := &realScheduler{number: make([]*reader, 4)}
+	r.scheduler.open(window, participants)
 	return r
 }
 
-func (r *realDealing) clone() dealing {
-	n := &realDealing{dealer: r.dealer, number: make([]*reader, len(r.number))}
-	n.dealer.readers = nil
-	for _, o := range r.dealer.readers {
+func (r *realScheduler) clone() dealing {
+	n := &realScheduler{scheduler: r.scheduler, number: make([]*reader, len(r.number))}
+	n.scheduler.readers = nil
+	for _, o := range r.scheduler.readers {
 		c := *o
-		n.dealer.readers = append(n.dealer.readers, &c)
+		n.scheduler.readers = append(n.scheduler.readers, &c)
 		n.number[slices.Index(r.number, o)] = &c
 	}
 	return n
 }
 
-func (r *realDealing) String() string {
-	s := fmt.Sprint(r.dealer.coming)
-	for _, o := range r.dealer.readers {
+func (r *realScheduler) String() string {
+	s := fmt.Sprint(r.scheduler.coming)
+	for _, o := range r.scheduler.readers {
 		s += fmt.Sprint(" ", slices.Index(r.number, o), *o)
 	}
 	return s
 }
 
-func (r *realDealing) ask(i, credits int) {
+func (r *realScheduler) ask(i, credits int) {
 	if r.number[i] == nil {
-		r.number[i] = r.dealer.join()
+		r.number[i] = r.scheduler.join()
 	}
 	r.number[i].credits += uint64(credits)
 }
 
-func (r *realDealing) numbers(readers []*reader) (out []int) {
+func (r *realScheduler) numbers(readers []*reader) (out []int) {
 	for _, o := range readers {
 		out = append(out, slices.Index(r.number, o))
 	}
 	return out
 }
 
-func (r *realDealing) admit() []int { return r.numbers(r.dealer.admit()) }
-func (r *realDealing) end() []int   { return r.numbers(r.dealer.end()) }
-func (r *realDealing) back(i int)   { r.dealer.back(r.number[i]) }
+func (r *realScheduler) admit() []int { return r.numbers(r.scheduler.admit()) }
+func (r *realScheduler) end() []int   { return r.numbers(r.scheduler.end()) }
+func (r *realScheduler) back(i int)   { r.scheduler.back(r.number[i]) }
 
-func (r *realDealing) next() int {
-	if o := r.dealer.next(); o != nil {
+func (r *realScheduler) next() int {
+	if o := r.scheduler.next(); o != nil {
 		return slices.Index(r.number, o)
 	}
 	return -1
 }
 
-func (r *realDealing) limit(free int, disk bool) { r.dealer.limit(free, disk) }
-func (r *realDealing) owed() int                 { return r.dealer.owed() }
+func (r *realScheduler) limit(free int, disk bool) { r.scheduler.limit(free, disk) }
+func (r *realScheduler) owed() int                 { return r.scheduler.owed() }
 
-func (r *realDealing) leave(i int) {
-	r.dealer.leave(r.number[i])
+func (r *realScheduler) leave(i int) {
+	r.scheduler.leave(r.number[i])
 	r.number[i] = nil
 }
 

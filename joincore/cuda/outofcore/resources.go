@@ -13,11 +13,11 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Execution is one execution of a plan, as far as a join out of core needs it:
+// Resources is one execution of a plan, as far as a join out of core needs it:
 // windows of inputs, columns on the device, and memory. Package cuda implements it.
 // Steps run in one goroutine at a time; Memory and Method may be used by others as
 // well.
-type Execution interface {
+type Resources interface {
 	// Device returns what all executions on the device share.
 	Device() *Device
 	// Memory returns the host memory of the job.
