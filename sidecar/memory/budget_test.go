@@ -150,7 +150,7 @@ func TestQueueTimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := b.Reserve(t.Context(), nil, 50, Claim{Group: Group{2, 2}}, 0); !errors.Is(err, ErrBusy) {
-			t.Errorf("without patience: %v", err)
+			t.Errorf("without a timeout: %v", err)
 		}
 		if _, err := b.Reserve(t.Context(), nil, 101, Claim{Group: Group{2, 2}}, time.Hour); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("more than there is: %v", err)
