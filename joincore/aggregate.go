@@ -102,11 +102,11 @@ func keyColumn(k Value, scope *Scope) (Column, error) {
 	if err == nil && t.Width == 16 {
 		err = fmt.Errorf("%w: a computed key of 16 bytes", ErrInvalid)
 	}
-	return t.column(), err
+	return t.Column(), err
 }
 
-// column returns how values of the type are stored.
-func (t Type) column() Column {
+// Column returns how values of the type are stored.
+func (t Type) Column() Column {
 	if t.Bytes {
 		return Column{Kind: Varlena, Align: 4}
 	}
@@ -138,7 +138,7 @@ func (f *Function) column(scope *Scope) (Column, error) {
 	case Count:
 		return Column{Kind: Fixed, Width: 8, Align: 8}, nil
 	case Min, Max:
-		return t.column(), nil
+		return t.Column(), nil
 	case Sum:
 		width = 16
 	case BoolAnd, BoolOr:

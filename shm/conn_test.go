@@ -299,7 +299,7 @@ func TestSealed(t *testing.T) {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_WRITE); err == nil {
 		t.Error("seals can be added")
 	}
-	b, err := MapMemfd(fd, ExtentMinSize)
+	b, err := MapAligned(fd, ExtentMinSize)
 	if err != nil {
 		t.Fatal(err)
 	}

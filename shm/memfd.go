@@ -95,17 +95,8 @@ func VerifyMemfd(fd int, size int64) error {
 	return nil
 }
 
-// MapMemfd maps an extent that CreateMemfd created or VerifyMemfd accepted.
-func MapMemfd(fd int, size int64) ([]byte, error) {
-	b, err := mapPages(fd, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("mmap: %w", err)
-	}
-	return b, nil
-}
-
-// MapAligned maps an extent for long use: with all pages present, and aligned so that
-// huge pages are mapped as such. Pass all of it to Unmap.
+// MapAligned maps an extent that CreateMemfd created or VerifyMemfd accepted: with all pages
+// present, and aligned so that huge pages are mapped as such. Pass all of it to Unmap.
 func MapAligned(fd int, size int64) ([]byte, error) {
 	b, err := reserve(int(size), unix.PROT_NONE)
 	if err != nil {

@@ -203,13 +203,13 @@ func (c *compare) compareColumn(st *stream, r *rows, out []uint8) bool {
 	segment, from := s.segment(), int(s.first&s.space.mask())
 	switch end := from + r.n; col.width {
 	case 1:
-		compareConstant(c.op, signed[int8](col.v8[segment][from:end]), int8(right.n), out)
+		compareConstant(c.op, view[int8](col.v8[segment][from:end]), int8(right.n), out)
 	case 2:
-		compareConstant(c.op, signed[int16](col.v16[segment][from:end]), int16(right.n), out)
+		compareConstant(c.op, view[int16](col.v16[segment][from:end]), int16(right.n), out)
 	case 4:
-		compareConstant(c.op, signed[int32](col.v32[segment][from:end]), int32(right.n), out)
+		compareConstant(c.op, view[int32](col.v32[segment][from:end]), int32(right.n), out)
 	default:
-		compareConstant(c.op, signed[int64](col.v64[segment][from:end]), int64(right.n), out)
+		compareConstant(c.op, view[int64](col.v64[segment][from:end]), int64(right.n), out)
 	}
 	if col.nullable() {
 		v := st.takeVector()

@@ -26,7 +26,7 @@ func compareWidth[T word, S signedWord](t *testing.T, bits uint) {
 	for op := joincore.Equal; op <= joincore.GreaterEqual; op++ {
 		for _, y := range values {
 			out := make([]uint8, len(values))
-			compareConstant(comparisonOf(op), signed[S](stored), S(y), out)
+			compareConstant(comparisonOf(op), view[S](stored), S(y), out)
 			for i, x := range values {
 				if want := comparisonOf(op).of(cmp.Compare(x, y)); out[i] != want {
 					t.Errorf("%d bits: %d, operation %d, %d: %d, want %d", bits, x, op, y, out[i], want)

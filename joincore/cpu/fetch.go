@@ -70,28 +70,23 @@ func fetchTo(dst *column, at, n int, c *column, s *slot) {
 // fetchInts reads a column of width 1, 2, 4 or 8 as signed integers. For NULLs it
 // writes unspecified values.
 func (st *stream) fetchInts(dst []uint64, c *column, s *slot) {
-	n := len(dst)
-	switch c.width {
+	switch n := len(dst); c.width {
 	case 1:
-		v := st.v8[:n]
-		fetch(v, c.v8, s, 0)
-		for i, x := range v {
-			dst[i] = uint64(int8(x))
-		}
+		widen[int8](dst, st.v8[:n], c.v8, s)
 	case 2:
-		v := st.v16[:n]
-		fetch(v, c.v16, s, 0)
-		for i, x := range v {
-			dst[i] = uint64(int16(x))
-		}
+		widen[int16](dst, st.v16[:n], c.v16, s)
 	case 4:
-		v := st.v32[:n]
-		fetch(v, c.v32, s, 0)
-		for i, x := range v {
-			dst[i] = uint64(int32(x))
-		}
+		widen[int32](dst, st.v32[:n], c.v32, s)
 	default:
 		fetch(dst, c.v64, s, 0)
+	}
+}
+
+// widen gathers signed integers into v and extends them to 64 bits.
+func widen[S signedWord, T word](dst []uint64, v []T, src [][]T, s *slot) {
+	fetch(v, src, s, 0)
+	for i, x := range view[S](v) {
+		dst[i] = uint64(x)
 	}
 }
 

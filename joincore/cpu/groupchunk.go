@@ -245,7 +245,7 @@ func (g *grouper) bytes(r *rows, part *keyPart, v *vector, out [][]byte) error {
 	for i := range out {
 		out[i] = nil
 		if segment, row, ok := s.at(i); ok && c.valid(segment, row) {
-			out[i] = bytesOf(c.v64[segment][int(row)*words : (int(row)+1)*words])
+			out[i] = view[byte](c.v64[segment][int(row)*words : (int(row)+1)*words])
 		}
 	}
 	return nil

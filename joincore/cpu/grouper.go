@@ -164,9 +164,9 @@ func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 				c.dropNulls()
 			}
 		default:
-			c.v = unsigned(v.lo[:r.n])
+			c.v = view[uint64](v.lo[:r.n])
 			if v.wide {
-				c.high = unsigned(v.hi[:r.n])
+				c.high = view[uint64](v.hi[:r.n])
 			}
 		}
 	}
@@ -344,7 +344,7 @@ func (g *grouper) ints(r *rows, o *typedValue, v *vector) (ints []uint64, null [
 	if err := g.eval(r, o, v); err != nil {
 		return nil, nil, err
 	}
-	return unsigned(v.lo[:r.n]), v.isNull(), nil
+	return view[uint64](v.lo[:r.n]), v.isNull(), nil
 }
 
 // isNull returns which values are NULL; nil: none is.

@@ -259,11 +259,7 @@ func (p *groupPlan) storedAs(v joincore.Value) joincore.Column {
 	if ref, ok := v.(joincore.ColumnRef); ok {
 		return p.spec.Schema.Column(ref)
 	}
-	t := typeOf(v, p.spec.Schema)
-	if t.Bytes {
-		return joincore.Column{Kind: joincore.Varlena, Align: 4}
-	}
-	return joincore.Column{Kind: joincore.Fixed, Width: t.Width, Align: min(t.Width, 8)}
+	return typeOf(v, p.spec.Schema).Column()
 }
 
 // planMemory lays out the memory of groups and that of rows.

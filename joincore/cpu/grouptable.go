@@ -87,7 +87,7 @@ func (t *groupTable) resize(size int) error {
 	memory.Free(t.memory)
 	t.memory = m
 	clear(m)
-	t.entries = groupEntriesOf(m)
+	t.entries = view[groupEntry](m)
 	t.shift = 64 - uint(bits.TrailingZeros(uint(len(t.entries))))
 	mask := uint64(len(t.entries) - 1)
 	for g := 1; g < last; g++ {

@@ -203,7 +203,7 @@ func (w *groupWriter) bytes(i int, out *target, row int, b []byte, payload bool)
 		words := out.width / 8
 		value := out.v64[0][(out.at+row)*words : (out.at+row+1)*words]
 		clear(value)
-		copy(bytesOf(value), b)
+		copy(view[byte](value), b)
 		return nil
 	}
 	valid := out.flags[row] != 0

@@ -64,7 +64,7 @@ func (t *table) resetNumbers(ctx context.Context, size int) error {
 
 // useNumbers takes size entries of memory.
 func (t *table) useNumbers(ctx context.Context, size int) error {
-	t.numbers = view[uint32](bytesOf(t.memory))[:size]
+	t.numbers = view[uint32](t.memory)[:size]
 	t.shift = 64 - uint(bits.TrailingZeros(uint(size)))
 	t.wrap = uint64(size - 1)
 	t.used = 0

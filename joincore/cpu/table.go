@@ -91,7 +91,7 @@ func (t *table) reserve(size int) error {
 // use takes size entries of memory.
 func (t *table) use(memory []uint64, size int) {
 	t.memory = memory
-	t.entries = entriesOf(memory)[:size]
+	t.entries = view[entry](memory)[:size]
 	t.shift = 64 - uint(bits.TrailingZeros(uint(size)))
 	t.wrap = uint64(size - 1)
 	t.used = 0

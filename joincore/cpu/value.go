@@ -130,7 +130,7 @@ func (c *columnValue) eval(st *stream, r *rows, out *vector) error {
 	if col.width == 16 {
 		fetchWideInts(out, col, s)
 	} else {
-		st.fetchInts(unsigned(out.lo[:r.n]), col, s)
+		st.fetchInts(view[uint64](out.lo[:r.n]), col, s)
 	}
 	out.canonical()
 	out.narrow()

@@ -83,7 +83,7 @@ const streamFrom = 4 << 20
 
 // linesTo adds a column to those that w writes from here on. dst has the places.
 func linesTo[T word](w *writer, dst []T) *lines[T] {
-	l := &lines[T]{dst: dst, buffer: view[T](bytesOf(w.buffers[w.used]))}
+	l := &lines[T]{dst: dst, buffer: view[T](w.buffers[w.used])}
 	l.stream = canStream && len(dst)*size[T]() >= streamFrom && lineAligned(dst) && lineAligned(l.buffer)
 	w.used++
 	w.columns = append(w.columns, l)

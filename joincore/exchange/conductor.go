@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"slices"
 
 	"gpujoin/joincore/mesh"
@@ -56,15 +57,7 @@ func (c *Conductor) Hold() {
 func (c *Conductor) Choose() {
 	c.look()
 	order := slices.Clone(c.nodes)
-	slices.SortStableFunc(order, func(a, b *Node) int {
-		switch x, y := a.total(), b.total(); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(b.total(), a.total()) })
 	for _, n := range order {
 		if list := n.ready(); len(list) > 0 {
 			c.choose(n, list)

@@ -82,14 +82,12 @@ func (c *command) printChecks(cfg *config.Config) error {
 }
 
 func checkConfig(cfg *config.Config) (string, error) {
-	o, closeTrace, err := optionsOf(&config.Config{
-		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, MemoryBudget: cfg.MemoryBudget, MemoryWarm: cfg.MemoryWarm,
-		Window: cfg.Window, Connections: cfg.Connections,
-	}, nil)
+	untraced := *cfg
+	untraced.Trace = "" // which a daemon may be writing
+	o, _, err := optionsOf(&untraced, nil)
 	if err != nil {
 		return "", err
 	}
-	defer closeTrace()
 	if cfg.File == "" {
 		return "no file", o.Check()
 	}

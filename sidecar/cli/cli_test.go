@@ -269,7 +269,7 @@ func TestDumpExtent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	b, err := shm.MapMemfd(fd, shm.ExtentMinSize)
+	b, err := shm.MapAligned(fd, shm.ExtentMinSize)
 	if err != nil {
 		t.Fatal(err)
 	}

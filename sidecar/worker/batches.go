@@ -38,7 +38,7 @@ func (r *running) grant(number uint64, heap []float64) {
 	b, err := r.job.Sink.NewBatch(r.ctx, heap)
 	var segment *control.Segment
 	if err == nil {
-		segment, err = control.EncodeSegment(&joincore.Segment{Rows: b.Rows, Columns: b.Columns}, place(r.job))
+		segment, err = control.EncodeSegment(&joincore.Segment{Rows: b.Rows, Columns: b.Columns}, r.job.Memory.Place)
 		if err != nil {
 			r.job.Sink.Discard(b)
 		}

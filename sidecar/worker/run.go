@@ -85,7 +85,7 @@ func encodeJob(job *executor.Job) (*control.Start, error) {
 	for _, in := range job.Inputs {
 		relation := &control.Relation{}
 		for i := range in.Segments {
-			s, err := control.EncodeSegment(&in.Segments[i], place(job))
+			s, err := control.EncodeSegment(&in.Segments[i], job.Memory.Place)
 			if err != nil {
 				return nil, err
 			}
@@ -94,13 +94,6 @@ func encodeJob(job *executor.Job) (*control.Start, error) {
 		start.Inputs = append(start.Inputs, relation)
 	}
 	return start, nil
-}
-
-func place(job *executor.Job) func([]byte) (control.Place, bool) {
-	return func(b []byte) (control.Place, bool) {
-		extent, offset, ok := job.Memory.Place(b)
-		return control.Place{Extent: extent, Offset: offset}, ok
-	}
 }
 
 // cancelWith sends a cancel request when ctx is done, and kills the child if it

@@ -171,7 +171,7 @@ func (c *Conn) mapShared(id uint64, fd int) (*Extent, error) {
 	if err := shm.VerifyMemfd(fd, c.size); err != nil {
 		return nil, err
 	}
-	data, err := shm.MapMemfd(fd, c.size)
+	data, err := shm.MapAligned(fd, c.size)
 	if err != nil {
 		return nil, err
 	}

@@ -131,7 +131,7 @@ func (d *daemon) give(id uint64) {
 		d.t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if d.extents[id], err = shm.MapMemfd(fd, shm.ExtentMinSize); err != nil {
+	if d.extents[id], err = shm.MapAligned(fd, shm.ExtentMinSize); err != nil {
 		d.t.Fatal(err)
 	}
 	m := &control.Message{Kind: control.Give, Size: shm.ExtentMinSize, Extents: []uint64{id}, FDs: []int{fd}}

@@ -46,10 +46,8 @@ type shape struct {
 	waiters []chan<- *joincore.Batch
 }
 
-// granted is the Handle of a batch.
-type granted struct {
-	number uint64
-}
+// granted is the Handle of a batch: its number.
+type granted uint64
 
 func newSink(columns int, put func(func(*control.FromWorker))) *sink {
 	return &sink{columns: columns, put: put, asked: map[uint64]*shape{}, most: 1}
@@ -158,7 +156,7 @@ func (s *sink) grant(number uint64, e *extent, segment joincore.Segment) (reques
 	}
 	delete(s.asked, number)
 	of.asked--
-	b := &joincore.Batch{Columns: segment.Columns, Rows: segment.Rows, Handle: &granted{number}}
+	b := &joincore.Batch{Columns: segment.Columns, Rows: segment.Rows, Handle: granted(number)}
 	s.most = max(1, aheadBytes/max(len(e.data), shm.ExtentMinSize))
 	s.give(of, b)
 	return true
@@ -218,7 +216,7 @@ func (s *sink) failLocked(err error) {
 
 // Emit implements joincore.Sink.
 func (s *sink) Emit(_ context.Context, b *joincore.Batch, rows int, heap []int) error {
-	m := &control.Emitted{Batch: b.Handle.(*granted).number, Rows: int64(rows), Heap: make([]int64, s.columns)}
+	m := &control.Emitted{Batch: uint64(b.Handle.(granted)), Rows: int64(rows), Heap: make([]int64, s.columns)}
 	for i := range min(len(heap), s.columns) {
 		m.Heap[i] = int64(heap[i])
 	}
@@ -233,6 +231,6 @@ func (s *sink) Emit(_ context.Context, b *joincore.Batch, rows int, heap []int) 
 func (s *sink) Discard(b *joincore.Batch) { s.discard(b) }
 
 func (s *sink) discard(b *joincore.Batch) {
-	number := b.Handle.(*granted).number
+	number := uint64(b.Handle.(granted))
 	s.put(func(f *control.FromWorker) { f.Discarded = append(f.Discarded, number) })
 }

@@ -24,7 +24,7 @@ func TestShapes(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			got <- b.Handle.(*granted).number
+			got <- uint64(b.Handle.(granted))
 		}()
 		for len(requests(s, &sent)) == asked {
 			time.Sleep(time.Millisecond)
@@ -43,7 +43,7 @@ func TestShapes(t *testing.T) {
 	}
 	// The shape that was used last is requested ahead, but what arrives while the other
 	// one is waited for goes back.
-	if err := s.Emit(t.Context(), &joincore.Batch{Handle: &granted{list[0].GetBatch()}}, 5, []int{0}); err != nil {
+	if err := s.Emit(t.Context(), &joincore.Batch{Handle: granted(list[0].GetBatch())}, 5, []int{0}); err != nil {
 		t.Fatal(err)
 	}
 	before := len(requests(s, &sent))
@@ -113,7 +113,7 @@ func TestRefusal(t *testing.T) {
 	if err := take(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Emit(t.Context(), &joincore.Batch{Handle: &granted{1}}, 5, []int{0}); err != nil {
+	if err := s.Emit(t.Context(), &joincore.Batch{Handle: granted(1)}, 5, []int{0}); err != nil {
 		t.Fatal(err)
 	}
 	go answer(1)
@@ -129,7 +129,7 @@ func TestRefusal(t *testing.T) {
 	if len(list) < 3 || s.refuse(list[2].GetBatch()) {
 		t.Errorf("%d requests; one is refused twice", len(list))
 	}
-	if err := s.Emit(t.Context(), &joincore.Batch{Handle: &granted{2}}, 5, []int{0}); err != nil {
+	if err := s.Emit(t.Context(), &joincore.Batch{Handle: granted(2)}, 5, []int{0}); err != nil {
 		t.Error("a refusal of a batch without a waiter: ", err)
 	}
 	before := len(list)

@@ -85,13 +85,13 @@ func TestFailures(t *testing.T) {
 // TestSegments: vectors are found again where they lie.
 func TestSegments(t *testing.T) {
 	extent := make([]byte, 4096)
-	place := func(b []byte) (Place, bool) {
+	place := func(b []byte) (uint64, int64, bool) {
 		for i := range extent {
 			if &extent[i] == &b[0] {
-				return Place{Extent: 5, Offset: int64(i)}, true
+				return 5, int64(i), true
 			}
 		}
-		return Place{}, false
+		return 0, 0, false
 	}
 	want := joincore.Segment{Rows: 16, Columns: []joincore.Vector{
 		{Values: extent[64:192:192], Validity: extent[192:194:194]},

@@ -11,18 +11,12 @@ import (
 // ErrMalformed reports a message that no correct peer sends.
 var ErrMalformed = errors.New("malformed message")
 
-// Place is a position in an extent.
-type Place struct {
-	Extent uint64
-	Offset int64
-}
-
 // spansPerColumn: values, validity and heap, two numbers each.
 const spansPerColumn = 6
 
-// EncodeSegment encodes the positions of a segment's vectors, which place
-// returns. All vectors must be in one extent.
-func EncodeSegment(s *joincore.Segment, place func([]byte) (Place, bool)) (*Segment, error) {
+// EncodeSegment encodes the positions of a segment's vectors: place returns the extent of
+// a vector and the offset in it, in bytes. All vectors must be in one extent.
+func EncodeSegment(s *joincore.Segment, place func([]byte) (extent uint64, offset int64, ok bool)) (*Segment, error) {
 	out := &Segment{Rows: int64(s.Rows), Spans: make([]uint64, 0, spansPerColumn*len(s.Columns))}
 	known := false
 	for i := range s.Columns {
@@ -32,12 +26,12 @@ func EncodeSegment(s *joincore.Segment, place func([]byte) (Place, bool)) (*Segm
 				out.Spans = append(out.Spans, 0, 0)
 				continue
 			}
-			p, ok := place(b)
-			if !ok || known && p.Extent != out.Extent {
+			extent, offset, ok := place(b)
+			if !ok || known && extent != out.Extent {
 				return nil, fmt.Errorf("%w: rows are not within one extent", joincore.ErrUnsupported)
 			}
-			out.Extent, known = p.Extent, true
-			out.Spans = append(out.Spans, uint64(p.Offset), uint64(len(b)))
+			out.Extent, known = extent, true
+			out.Spans = append(out.Spans, uint64(offset), uint64(len(b)))
 		}
 	}
 	return out, nil

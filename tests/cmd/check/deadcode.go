@@ -13,7 +13,6 @@ const deadcode = "build/bin/deadcode-v0.40.0"
 // reason: a package's directory with a slash at the end, or a file and a function.
 var unreached = map[string]string{
 	"shm/chain.go:ChainExtentName":              "the protocol's other half: the name under which the extension maps an extent of a chain",
-	"shm/memfd.go:MapMemfd":                     "the protocol's other half: the extension maps extents",
 	"shm/filter.go:FilterView.Test":             "the protocol's other half: the extension tests keys by the filter that the daemon writes",
 	"joincore/cuda/columnar/phj/arrival.go":     "what the issue on teams of GPUs makes reachable: where rows from other GPUs arrive (joincore/cuda/mgj)",
 	"joincore/cuda/columnar/phj/hotkeys.go":     "what the issue on teams of GPUs makes reachable: the hot keys that a sample finds (joincore/cuda/mgj)",
