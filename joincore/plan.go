@@ -31,6 +31,19 @@ const (
 	KeyVarlena
 )
 
+// Compares reports whether the class compares values of two columns.
+func (k KeyClass) Compares(a, b Column) bool {
+	switch k {
+	case KeyInt:
+		return a.IsInt() && b.IsInt()
+	case KeyBytes:
+		return a.Kind == Fixed && b.Kind == Fixed && a.Width == b.Width
+	case KeyVarlena:
+		return a.Kind == Varlena && b.Kind == Varlena
+	}
+	return false
+}
+
 // KeyPair is one equality of a join.
 type KeyPair struct {
 	Left  ColumnRef // below the join's left child

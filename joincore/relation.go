@@ -22,6 +22,11 @@ type Column struct {
 	Align int // bytes; 4 or 8 for values in Varlena heaps
 }
 
+// IsInt reports whether values are read as signed integers.
+func (c Column) IsInt() bool {
+	return c.Kind == Fixed && (c.Width == 1 || c.Width == 2 || c.Width == 4 || c.Width == 8)
+}
+
 // Vector is the data of one column of one segment. A peer may still be able to write
 // to its memory: users clamp the values that they read from Values and Heap at every
 // use, and never extend a slice beyond its length.

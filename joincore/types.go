@@ -78,7 +78,7 @@ func (s *Scope) column(ref ColumnRef) (Type, error) {
 	switch {
 	case c.Kind == Varlena:
 		return Type{Bytes: true}, nil
-	case c.Kind == Fixed && (c.Width == 1 || c.Width == 2 || c.Width == 4 || c.Width == 8):
+	case c.IsInt():
 		return Type{Width: c.Width}, nil
 	case c.Kind == Fixed && c.Width == 16 && (s.Derived == nil || s.Derived(ref.Input)):
 		return Type{Width: 16}, nil

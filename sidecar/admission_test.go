@@ -158,7 +158,7 @@ func TestIdle(t *testing.T) {
 // panicking is a backend that cannot estimate a plan.
 type panicking struct{ testBackend }
 
-func (panicking) Estimate(*joincore.Plan) int64 { panic("an estimate that fails") }
+func (panicking) Estimate(*joincore.Checked) int64 { panic("an estimate that fails") }
 
 // TestAdmissionPanics: what goes wrong in admission costs one job, not the
 // daemon.
@@ -204,7 +204,7 @@ type slowEstimate struct {
 	entered, leave chan struct{}
 }
 
-func (b slowEstimate) Estimate(*joincore.Plan) int64 {
+func (b slowEstimate) Estimate(*joincore.Checked) int64 {
 	close(b.entered)
 	<-b.leave
 	return 0

@@ -21,13 +21,13 @@ type testBackend func(ctx context.Context, mem joincore.Memory, sink joincore.Si
 
 func (testBackend) Name() string { return "test" }
 
-func (testBackend) Estimate(*joincore.Plan) int64 { return 0 }
+func (testBackend) Estimate(*joincore.Checked) int64 { return 0 }
 
 func (testBackend) Load() (joins, threads int) { return 0, 0 }
 
 func (testBackend) Ready() error { return nil }
 
-func (testBackend) Check(*joincore.Plan) error { return nil }
+func (testBackend) Check(*joincore.Checked) error { return nil }
 
 func (testBackend) Devices() []executor.Device { return nil }
 func (testBackend) Links() []executor.Link     { return nil }

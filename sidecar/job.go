@@ -23,7 +23,7 @@ type job struct {
 	database uint32 // the query's database (OID)
 	token    [shm.TokenSize]byte
 	open     shm.Open
-	plan     *joincore.Plan
+	plan     *joincore.Checked
 	text     []byte // the plan as the extension has sent it
 	inputs   []planjson.Input
 	outputs  []shm.ColumnShape
@@ -71,9 +71,8 @@ func newJob(opener *session, decoded *planjson.Job, open shm.Open) *job {
 		}
 	}
 	j.addFilters(decoded.Filters)
-	schema, _ := decoded.Plan.Schema() // Decode has checked the plan
 	for _, ref := range decoded.Plan.Output {
-		j.outputs = append(j.outputs, shapeOf(schema.Column(ref)))
+		j.outputs = append(j.outputs, shapeOf(decoded.Plan.Schema().Column(ref)))
 	}
 	return j
 }

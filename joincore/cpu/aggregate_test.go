@@ -57,18 +57,14 @@ func TestGroups(t *testing.T) {
 			for _, streams := range []int{1, 2, 16} {
 				name := fmt.Sprintf("%d groups, skewed %v, %d streams", groups, skewed, streams)
 				plan := groupPlanOf(relation)
-				schema, err := plan.Schema()
-				if err != nil {
-					t.Fatal(err)
-				}
-				sink := &groupSink{Discarder: suite.NewDiscarder(schema[1], 2, 1<<10), want: map[int64][3]int64{}}
+				sink := &groupSink{Discarder: suite.NewDiscarder(suite.Checked(t, plan).Schema()[1], 2, 1<<10), want: map[int64][3]int64{}}
 				for k, v := range want {
 					sink.want[k] = v
 				}
 				mem := &suite.Arena{}
 				var stats joincore.Stats
 				opt := exec.Options{Device: device.Options{Streams: streams}}
-				if err := exec.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
+				if err := suite.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if sink.bad != nil || len(sink.want) > 0 {
@@ -85,7 +81,7 @@ func TestGroups(t *testing.T) {
 				if a.RowsIn != int64(n) || a.Groups != int64(len(want)) || a.Bytes == 0 {
 					t.Errorf("%s: %+v", name, a)
 				}
-				if limit := exec.Estimate(plan, opt); stats.Peak > limit {
+				if limit := exec.Estimate(suite.Checked(t, plan), opt); stats.Peak > limit {
 					t.Errorf("%s: %d bytes in use, %d were estimated", name, stats.Peak, limit)
 				}
 			}
@@ -167,7 +163,7 @@ func TestSumOverflow(t *testing.T) {
 				suite.Check(t, c.name, cpu.New(), plan, []*joincore.Relation{extremes}, 1, opt)
 				continue
 			}
-			err := exec.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{extremes}, mem, suite.NewCollector(plan, 1), opt, nil)
+			err := suite.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{extremes}, mem, suite.NewCollector(plan, 1), opt, nil)
 			if !errors.Is(err, c.want) || mem.InUse() != 0 {
 				t.Errorf("%s: %v, %d bytes not freed", c.name, err, mem.InUse())
 			}
@@ -180,13 +176,9 @@ func TestSumOverflow(t *testing.T) {
 func TestGroupingEnds(t *testing.T) {
 	relation, _ := groupedRows(20_000, 9000, true)
 	plan := groupPlanOf(relation)
-	schema, err := plan.Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
 	opt := exec.Options{Device: device.Options{Streams: 2, Groups: 500}}
 	aggregate := func(ctx context.Context, mem *suite.Arena) error {
-		return exec.Run(ctx, cpu.New(), plan, []*joincore.Relation{relation}, mem, suite.NewDiscarder(schema[1], 2, 1<<10), opt, nil)
+		return suite.Run(ctx, cpu.New(), plan, []*joincore.Relation{relation}, mem, suite.NewDiscarder(suite.Checked(t, plan).Schema()[1], 2, 1<<10), opt, nil)
 	}
 	step := 1
 	failed := 0

@@ -104,13 +104,9 @@ func benchOptions(streams int, algorithm joincore.Algorithm) exec.Options {
 // is what all cores used together for each row of the first input. Both are the least of all
 // runs: other programs that share the caches and the memory can only add to it.
 func benchGroups(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, opt exec.Options) {
-	schema, err := plan.Schema()
-	if err != nil {
-		b.Fatal(err)
-	}
 	id := len(inputs)
 	var output []joincore.Column // that which a discarder takes
-	for i, c := range schema[id] {
+	for i, c := range suite.Checked(b, plan).Schema()[id] {
 		if c.Kind == joincore.Fixed {
 			plan.Output = append(plan.Output, joincore.ColumnRef{Input: id, Column: i})
 			output = append(output, c)
@@ -120,7 +116,7 @@ func benchGroups(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation,
 	var stats joincore.Stats
 	mem := &recycler{}
 	aggregate := func() {
-		if err := exec.Run(b.Context(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
+		if err := suite.Run(b.Context(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -56,7 +56,7 @@ func TestGroupsWithLateNulls(t *testing.T) {
 				opt := exec.Options{Device: device.Options{Streams: streams, ChunkRows: 512, Groups: 300}}
 				mem, sink := &suite.Arena{Poison: true}, suite.NewCollector(plan, 100)
 				var stats joincore.Stats
-				if err := exec.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
+				if err := suite.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation}, mem, sink, opt, &stats); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if diff := sink.Difference(want); diff != "" {

@@ -49,7 +49,7 @@ func BenchmarkScaling(b *testing.B) {
 			sink := suite.NewDiscarder(suite.Int64Columns(2), 2*16, 1<<15)
 			scale(b, c.probe+c.build, func(mem joincore.Memory, opt device.Options) error {
 				sink.Rows.Store(0)
-				err := exec.Run(b.Context(), cpu.New(), plan, []*joincore.Relation{probe, build}, mem, sink, exec.Options{Device: opt}, nil)
+				err := suite.Run(b.Context(), cpu.New(), plan, []*joincore.Relation{probe, build}, mem, sink, exec.Options{Device: opt}, nil)
 				if n := sink.Rows.Load(); err == nil && n != int64(c.probe) {
 					err = fmt.Errorf("%d rows", n)
 				}
@@ -69,7 +69,7 @@ func BenchmarkScaling(b *testing.B) {
 		plan := scalingPlan(probe, build)
 		sink := suite.NewDiscarder(suite.Int64Columns(2), 2*16, 1<<10)
 		scale(b, 200, func(mem joincore.Memory, opt device.Options) error {
-			return exec.Run(b.Context(), cpu.New(), plan, []*joincore.Relation{probe, build}, mem, sink, exec.Options{Device: opt}, nil)
+			return suite.Run(b.Context(), cpu.New(), plan, []*joincore.Relation{probe, build}, mem, sink, exec.Options{Device: opt}, nil)
 		})
 	})
 }

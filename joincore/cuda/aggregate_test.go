@@ -126,7 +126,7 @@ func aggregatesOfManyRows(t *testing.T, p *Provider) {
 				for _, provider := range []device.Provider{cpu.New(), p} {
 					sink, mem := suite.NewCollector(plan, 1<<14), &suite.Arena{}
 					var stats joincore.Stats
-					if err := exec.Run(t.Context(), provider, plan, []*joincore.Relation{input}, mem, sink, exec.Options{}, &stats); err != nil {
+					if err := suite.Run(t.Context(), provider, plan, []*joincore.Relation{input}, mem, sink, exec.Options{}, &stats); err != nil {
 						t.Fatalf("%d groups, %s: %s: %v", groups, name, provider.Name(), err)
 					}
 					results = append(results, sink)
@@ -174,7 +174,7 @@ func TestAggregatesInWindows(t *testing.T) {
 	}
 	sink, mem := suite.NewCollector(plan, 16), &suite.Arena{}
 	var stats joincore.Stats
-	if err := exec.Run(t.Context(), p, plan, []*joincore.Relation{input}, mem, sink, exec.Options{}, &stats); err != nil {
+	if err := suite.Run(t.Context(), p, plan, []*joincore.Relation{input}, mem, sink, exec.Options{}, &stats); err != nil {
 		t.Fatal(err)
 	}
 	if diff := sink.Difference(want); diff != "" || len(stats.Aggregates) != 1 || stats.Aggregates[0].RowsIn != n {
@@ -194,7 +194,7 @@ func TestAggregatesThatFail(t *testing.T) {
 		plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: input.Columns}}, Output: []joincore.ColumnRef{{Input: 1}}}
 		plan.Root = &joincore.Aggregate{Child: &joincore.Scan{}, ID: 1, Functions: []joincore.Function{{Kind: joincore.Sum, Arg: arg}}}
 		sink, mem := suite.NewCollector(plan, 16), &suite.Arena{}
-		err := exec.Run(t.Context(), p, plan, []*joincore.Relation{input}, mem, sink, exec.Options{}, nil)
+		err := suite.Run(t.Context(), p, plan, []*joincore.Relation{input}, mem, sink, exec.Options{}, nil)
 		if fmt.Sprint(err) != joincore.ErrArithmetic.Error() || mem.InUse() != 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -49,7 +49,7 @@ func TestDevicesWithDifferentMemory(t *testing.T) {
 			plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
 			sink, mem := newPayloads(8, 1<<16, heap), &suite.Arena{}
 			var stats joincore.Stats
-			if err := exec.Run(t.Context(), both, plan, inputs, mem, sink, exec.Options{}, &stats); err != nil {
+			if err := suite.Run(t.Context(), both, plan, inputs, mem, sink, exec.Options{}, &stats); err != nil {
 				t.Errorf("%d x %d with %d bytes: %v", n, m, budgets, err)
 				continue
 			}

@@ -233,7 +233,7 @@ func (h *hostBench) returned(p *Provider, a joincore.Algorithm) (joincore.JoinSt
 	opt := exec.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d }}
 	var stats joincore.Stats
 	h.sink.rows.Store(0)
-	if err := exec.Run(h.Context(), p, plan, h.inputs, h.job, h.sink, opt, &stats); err != nil {
+	if err := suite.Run(h.Context(), p, plan, h.inputs, h.job, h.sink, opt, &stats); err != nil {
 		return joincore.JoinStats{}, err
 	}
 	if n := h.sink.rows.Load(); n != h.rows {

@@ -138,7 +138,7 @@ func TestInputsLargerThanTheDevice(t *testing.T) {
 			}
 			sink, mem := newPayloads(8, 1<<16, heap), &suite.Arena{}
 			var stats joincore.Stats
-			err := exec.Run(t.Context(), p, plan, inputs, mem, sink, exec.Options{}, &stats)
+			err := suite.Run(t.Context(), p, plan, inputs, mem, sink, exec.Options{}, &stats)
 			if err != nil {
 				t.Errorf("%d x %d, kind %d: %v", n, m, kind, err)
 				continue
@@ -161,7 +161,7 @@ func TestPayloadIsMoved(t *testing.T) {
 	plan.Output = []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}}
 	sink := newPayloads(4, 1<<16, heap)
 	var stats joincore.Stats
-	if err := exec.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {
+	if err := suite.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {
 		t.Fatal(err)
 	}
 	if want := total(500_000, 1_500_000); sink.rows != 1_000_000 || sink.sum != [2]uint64{want, want} || sink.odd != 0 {

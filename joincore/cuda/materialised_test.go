@@ -85,7 +85,7 @@ func TestMaterialisedKeys(t *testing.T) {
 				sink := suite.NewCollector(plan, 300)
 				plan.Algorithm = a
 				var stats joincore.Stats
-				if err := exec.Run(t.Context(), p, plan, inputs, nil, sink, exec.Options{}, &stats); err != nil {
+				if err := suite.Run(t.Context(), p, plan, inputs, nil, sink, exec.Options{}, &stats); err != nil {
 					t.Fatal(err)
 				}
 				if diff := sink.Difference(want); diff != "" {

@@ -144,7 +144,7 @@ func (p *Provider) Peers() []int { return p.peers }
 func (p *Provider) Name() string { return "cuda" }
 
 // Check refuses plans with expressions or aggregates that kernels do not compute.
-func (p *Provider) Check(plan *joincore.Plan) error { return program.CheckPlan(plan) }
+func (p *Provider) Check(plan *joincore.Checked) error { return program.CheckPlan(plan) }
 
 // Note returns which optional feature is unavailable, and why, or "".
 func (p *Provider) Note() string {

@@ -247,7 +247,7 @@ func TestRegisteredMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		sink := &mappedSink{Collector: suite.NewCollector(plan, 5), t: t, p: p}
-		if err := exec.Run(t.Context(), p, plan, inputs, nil, sink, exec.Options{}, nil); err != nil {
+		if err := suite.Run(t.Context(), p, plan, inputs, nil, sink, exec.Options{}, nil); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if diff := sink.Difference(want); diff != "" {
@@ -281,7 +281,7 @@ func check(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs [
 		return err
 	}
 	sink := suite.NewCollector(plan, 9)
-	if err := exec.Run(ctx, p, plan, inputs, nil, sink, exec.Options{}, nil); err != nil {
+	if err := suite.Run(ctx, p, plan, inputs, nil, sink, exec.Options{}, nil); err != nil {
 		return err
 	}
 	if diff := sink.Difference(want); diff != "" {

@@ -17,7 +17,7 @@ func dividedWork(t *testing.T, p *Provider, by outofcore.Dividers) joincore.Devi
 	p.outOfCore.Limits = outofcore.Limits{SplitBytes: 1, WindowRows: 100, By: by}
 	plan, inputs := suite.SegmentedPair(joincore.Inner)
 	var stats joincore.Stats
-	if err := exec.Run(t.Context(), p, plan, inputs, &suite.Arena{}, suite.NewCollector(plan, 50), exec.Options{}, &stats); err != nil {
+	if err := suite.Run(t.Context(), p, plan, inputs, &suite.Arena{}, suite.NewCollector(plan, 50), exec.Options{}, &stats); err != nil {
 		t.Fatal(err)
 	}
 	return stats.Joins[0].Work

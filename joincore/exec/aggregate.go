@@ -55,7 +55,7 @@ func (e *chunked) aggregateStats() []joincore.AggregateStats { return e.groups }
 // deviceInputs is how many inputs a device may see: those of the plan, the results of its
 // aggregates, and behind them the distinct values of each aggregate's functions, which take
 // the same numbers as those of the others.
-func deviceInputs(p *joincore.Plan) int {
+func deviceInputs(p *joincore.Checked) int {
 	aggregates, most := joincore.Aggregates(p.Root), 0
 	for _, a := range aggregates {
 		distinct := 0

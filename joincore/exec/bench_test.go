@@ -119,7 +119,7 @@ func benchPlan(b *testing.B, plan *joincore.Plan, inputs []*joincore.Relation, a
 	b.ResetTimer()
 	for range b.N {
 		sink.Rows.Store(0)
-		if err := exec.Run(context.Background(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
+		if err := suite.Run(context.Background(), cpu.New(), plan, inputs, mem, sink, opt, &stats); err != nil {
 			b.Fatal(err)
 		}
 		if n := sink.Rows.Load(); n != rows {

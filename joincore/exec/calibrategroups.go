@@ -130,13 +130,12 @@ func (c *calibration) groupOnce(groups int64, n int, functions []joincore.Functi
 		Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{joincore.ColumnRef{}},
 		Functions: functions, Rows: float64(groups),
 	}
-	plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: rows.Columns}}, Root: node}
-	schema, err := plan.Schema()
+	plan, err := joincore.Check(&joincore.Plan{Inputs: []joincore.Input{{Columns: rows.Columns}}, Root: node})
 	if err != nil {
 		return 0, err
 	}
 	a, err := d.Aggregate(&device.AggregateSpec{
-		ID: 1, Keys: node.Keys, Functions: functions, Columns: schema[1], Schema: schema, Groups: groups,
+		ID: 1, Keys: node.Keys, Functions: functions, Columns: plan.Schema()[1], Schema: plan.Schema(), Groups: groups,
 	})
 	if err != nil {
 		return 0, err

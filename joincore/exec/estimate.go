@@ -10,23 +10,22 @@ import (
 // expected to need in addition to its inputs and result batches, according to
 // the planner's row estimates. It plans like Run on a Chunked device and sums
 // the memory that may be in use at the same time.
-func Estimate(plan *joincore.Plan, opt Options) int64 {
+func Estimate(plan *joincore.Checked, opt Options) int64 {
 	e := newEstimator(plan, opt)
 	return max(plus(e.flow(plan.Root, newColumns(plan.Output)), e.vectors()), 1<<20)
 }
 
 type estimator struct {
-	plan    *joincore.Plan
+	plan    *joincore.Checked
 	opt     Options
 	rows    rowEstimates
 	schema  joincore.Schema
 	visited int // nodes visited; each must be visited once
 }
 
-func newEstimator(plan *joincore.Plan, opt Options) *estimator {
+func newEstimator(plan *joincore.Checked, opt Options) *estimator {
 	rows := estimateRows(plan.Root, planned, func(input int) int64 { return clampRows(plan.Inputs[input].Rows) })
-	schema, _ := plan.Schema() // the plan is valid
-	return &estimator{plan: plan, opt: opt, rows: rows, schema: schema}
+	return &estimator{plan: plan, opt: opt, rows: rows, schema: plan.Schema()}
 }
 
 // flow returns the bytes in use while a node's rows stream.
@@ -44,9 +43,7 @@ func (e *estimator) flow(n joincore.Node, needed columns) int64 {
 }
 
 func (e *estimator) join(n *joincore.Join, needed columns) int64 {
-	left, right := sides(n, needed, func(c joincore.ColumnRef) joincore.Column {
-		return e.schema.Column(c)
-	})
+	left, right := sides(n, needed, e.schema.Column)
 	sizes := joinSizes(n, e.rows)
 	build, probe := oriented(sizes.BuildLeft(), left, right)
 	buildRows, probeRows := oriented(sizes.BuildLeft(), sizes.LeftRows, sizes.RightRows)

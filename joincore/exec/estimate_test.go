@@ -51,10 +51,10 @@ func TestEstimateBoundsPeak(t *testing.T) {
 				opt.Device.Streams = 2
 				var stats joincore.Stats
 				sink := suite.NewDiscarder(suite.Int64Columns(3), 4, 1<<13)
-				if err := exec.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
+				if err := suite.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
 					t.Fatal(err)
 				}
-				if estimate := exec.Estimate(plan, opt); stats.Peak > estimate+2*perStream {
+				if estimate := exec.Estimate(suite.Checked(t, plan), opt); stats.Peak > estimate+2*perStream {
 					t.Errorf("%s: peak %d, estimated %d", name, stats.Peak, estimate)
 				}
 			}
@@ -77,10 +77,10 @@ func TestEstimateOfForcedAlgorithms(t *testing.T) {
 	for _, plan.Algorithm = range joincore.Algorithms {
 		var stats joincore.Stats
 		sink := suite.NewDiscarder(suite.Int64Columns(len(plan.Output)), 4, 1<<13)
-		if err := exec.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
+		if err := suite.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
 			t.Fatal(err)
 		}
-		if estimate := exec.Estimate(plan, opt); stats.Joins[0].Algorithm != plan.Algorithm.String() || stats.Peak > estimate+2*perStream {
+		if estimate := exec.Estimate(suite.Checked(t, plan), opt); stats.Joins[0].Algorithm != plan.Algorithm.String() || stats.Peak > estimate+2*perStream {
 			t.Errorf("%v: peak %d, estimated %d, %+v", plan.Algorithm, stats.Peak, estimate, stats.Joins[0])
 		}
 	}
@@ -103,10 +103,10 @@ func TestEstimateOfAHotBuildKey(t *testing.T) {
 			opt.Device.Streams = streams
 			var stats joincore.Stats
 			sink := suite.NewDiscarder(suite.Int64Columns(len(plan.Output)), 4, 1<<13)
-			if err := exec.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
+			if err := suite.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, &stats); err != nil {
 				t.Fatal(err)
 			}
-			if estimate := exec.Estimate(plan, opt); stats.Joins[0].Algorithm != plan.Algorithm.String() || stats.Peak > estimate {
+			if estimate := exec.Estimate(suite.Checked(t, plan), opt); stats.Joins[0].Algorithm != plan.Algorithm.String() || stats.Peak > estimate {
 				t.Errorf("%v, %d streams: peak %d, estimated %d, %+v", plan.Algorithm, streams, stats.Peak, estimate, stats.Joins[0])
 			}
 		}
@@ -123,7 +123,7 @@ func TestEstimateOfAbsurdRows(t *testing.T) {
 			plan.Inputs[i].Rows = rows
 		}
 		plan.Root.(*joincore.Join).Rows = rows
-		n := exec.Estimate(plan, exec.Options{})
+		n := exec.Estimate(suite.Checked(t, plan), exec.Options{})
 		if n <= 0 || rows > 1e17 && n < 1<<40 {
 			t.Errorf("%v rows: %d bytes", rows, n)
 		}
@@ -143,7 +143,7 @@ func TestEstimateGrowsWithThePlan(t *testing.T) {
 		plan := &joincore.Plan{
 			Inputs: []joincore.Input{{Columns: []joincore.Column{text}, Rows: 1e18}}, Root: a, Output: []joincore.ColumnRef{{Input: 1}},
 		}
-		n := exec.Estimate(plan, exec.Options{})
+		n := exec.Estimate(suite.Checked(t, plan), exec.Options{})
 		if n < last || n < 1<<40 {
 			t.Errorf("%d functions: %d bytes, fewer had %d", functions, n, last)
 		}

@@ -66,13 +66,3 @@ func TestForcedAlgorithmThatCoresCannotUse(t *testing.T) {
 		}
 	}
 }
-
-func TestUnknownAlgorithmIsRefused(t *testing.T) {
-	relation := suite.Keyed(1, func(int) uint64 { return 0 })
-	plan := suite.PairPlan(relation, relation)
-	plan.Algorithm = joincore.SMJOM + 1
-	err := exec.Run(t.Context(), cpu.New(), plan, []*joincore.Relation{relation, relation}, &suite.Arena{}, suite.NewCollector(plan, 1), exec.Options{}, nil)
-	if err == nil || !strings.Contains(err.Error(), "unknown algorithm") {
-		t.Errorf("got %v", err)
-	}
-}

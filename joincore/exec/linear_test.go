@@ -67,6 +67,15 @@ func TestPlanningIsLinear(t *testing.T) {
 	}
 }
 
+func checked(t *testing.T, plan *joincore.Plan) *joincore.Checked {
+	t.Helper()
+	c, err := joincore.Check(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func lookOnce(t *testing.T, name string, root joincore.Node, joins int, rows float64) {
 	plan := &joincore.Plan{Root: root, Output: []joincore.ColumnRef{{}}}
 	var inputs []*joincore.Relation
@@ -75,15 +84,13 @@ func lookOnce(t *testing.T, name string, root joincore.Node, joins int, rows flo
 		plan.Inputs = append(plan.Inputs, joincore.Input{Columns: columns, Rows: rows})
 		inputs = append(inputs, &joincore.Relation{Columns: columns})
 	}
-	if err := validate(plan, inputs); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	e := newEstimator(plan, Options{Rates: &costmodel.Rates{NPJRows: 1 << 16}})
+	valid := checked(t, plan)
+	e := newEstimator(valid, Options{Rates: &costmodel.Rates{NPJRows: 1 << 16}})
 	if e.flow(plan.Root, newColumns(plan.Output)); e.visited != nodes(plan.Root) {
 		t.Fatalf("%s of %v rows: estimating looks %d times at %d nodes", name, rows, e.visited, nodes(plan.Root))
 	}
 	seen := 0
-	newPredictor(plan, inputs, planned).eachJoin(plan.Root, newColumns(plan.Output), func(joinOf) { seen++ })
+	newPredictor(valid, inputs, planned).eachJoin(plan.Root, newColumns(plan.Output), func(joinOf) { seen++ })
 	if seen != joins {
 		t.Fatalf("%s: predicting looks %d times at %d joins", name, seen, joins)
 	}

@@ -32,7 +32,7 @@ func TestPhasesSayWhereTimeGoes(t *testing.T) {
 			want := append(slices.Clone(phases[a]), last)
 			var stats joincore.Stats
 			sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
-			err := exec.Run(t.Context(), s.Provider, plan, []*joincore.Relation{relation, relation}, &suite.Arena{}, sink, exec.Options{
+			err := suite.Run(t.Context(), s.Provider, plan, []*joincore.Relation{relation, relation}, &suite.Arena{}, sink, exec.Options{
 				Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d },
 			}, &stats)
 			if err != nil {

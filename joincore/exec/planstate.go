@@ -11,7 +11,7 @@ import (
 // planState is the state that both executors share.
 type planState struct {
 	ctx    context.Context
-	plan   *joincore.Plan
+	plan   *joincore.Checked
 	inputs []*joincore.Relation
 	spaces []device.Space // of the inputs, derived ones behind the others
 	opt    Options
@@ -22,12 +22,11 @@ type planState struct {
 	aggregates []*joincore.Aggregate
 }
 
-func newPlanState(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, opt Options) *planState {
-	e := &planState{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
+func newPlanState(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, opt Options) *planState {
+	e := &planState{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}, schema: plan.Schema()}
 	for i, j := range joincore.Joins(plan.Root) {
 		e.number[j] = i
 	}
-	e.schema, _ = plan.Schema() // the plan is valid
 	e.aggregates = joincore.Aggregates(plan.Root)
 	e.rows = estimateRows(plan.Root, planned, func(input int) int64 { return inputs[input].Rows() })
 	return e

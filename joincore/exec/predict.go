@@ -10,7 +10,7 @@ import (
 
 // PredictCores returns the predicted time, in ms, of a plan's joins, filters and
 // aggregates on the given number of cores, once its inputs are complete.
-func PredictCores(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
+func PredictCores(plan *joincore.Checked, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
 	p := newPredictor(plan, inputs, planned)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
 		ms += r.Predict(costmodel.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
@@ -28,7 +28,7 @@ const deviceJobMS = 5
 // PredictDevice returns the predicted time, in ms, of a plan on a device:
 // uploading the columns that are read, the joins, filters and aggregates, and
 // downloading the result. It assumes no overlap of transfers and other work.
-func PredictDevice(plan *joincore.Plan, inputs []*joincore.Relation, r *costmodel.DeviceRates) float64 {
+func PredictDevice(plan *joincore.Checked, inputs []*joincore.Relation, r *costmodel.DeviceRates) float64 {
 	return PredictDevices(plan, inputs, Spread{Devices: 1}, r)
 }
 
@@ -50,7 +50,7 @@ const deviceMS = 0.5
 const groupBytes = 16
 
 // PredictDevices returns the predicted time, in ms, of a plan on several devices.
-func PredictDevices(plan *joincore.Plan, inputs []*joincore.Relation, s Spread, r *costmodel.DeviceRates) float64 {
+func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Spread, r *costmodel.DeviceRates) float64 {
 	n := float64(s.Devices)
 	if s.Devices > 1 {
 		inputs = slices.Clone(inputs)
@@ -114,14 +114,13 @@ func (s Spread) rowsOf(n *joincore.Join) float64 {
 
 // predictor walks a plan whose inputs are complete.
 type predictor struct {
-	plan   *joincore.Plan
+	plan   *joincore.Checked
 	rows   rowEstimates
 	schema joincore.Schema
 }
 
-func newPredictor(plan *joincore.Plan, inputs []*joincore.Relation, join func(*joincore.Join) float64) *predictor {
-	schema, _ := plan.Schema() // the plan is valid
-	return &predictor{plan, estimateRows(plan.Root, join, func(input int) int64 { return inputs[input].Rows() }), schema}
+func newPredictor(plan *joincore.Checked, inputs []*joincore.Relation, join func(*joincore.Join) float64) *predictor {
+	return &predictor{plan, estimateRows(plan.Root, join, func(input int) int64 { return inputs[input].Rows() }), plan.Schema()}
 }
 
 func (p *predictor) column(c joincore.ColumnRef) joincore.Column {

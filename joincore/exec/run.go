@@ -23,9 +23,10 @@ type Options struct {
 // Executor is a provider that executes plans itself, such as one that divides them among
 // several devices and executes the parts by Run.
 type Executor interface {
-	// Execute does what Run does, with a plan that is valid and that the provider's
-	// Check accepts. stats is never nil; Peak is not its own.
-	Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+	// Execute does what Run does, with inputs that are as the plan describes them. It
+	// checks first that the provider executes the plan. stats is never nil; Peak is not
+	// its own.
+	Execute(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
 		sink joincore.Sink, opt Options, stats *joincore.Stats) error
 }
 
@@ -33,13 +34,10 @@ type Executor interface {
 // memory whose size depends on the data from mem, and frees all of it before it
 // returns. It also returns when ctx is done. Errors wrap ErrBudget,
 // ErrRowTooWide, ErrUnsupported or ErrInvalid, or are those of ctx or sink.
-func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation,
+func Run(ctx context.Context, p device.Provider, plan *joincore.Checked, inputs []*joincore.Relation,
 	mem joincore.Memory, sink joincore.Sink, opt Options, stats *joincore.Stats) (err error) {
 	defer device.Recover(&err)
-	if err := validate(plan, inputs); err != nil {
-		return err
-	}
-	if err := device.Check(p, plan); err != nil {
+	if err := plan.CheckInputs(inputs); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -51,6 +49,9 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*
 		}
 		defer func() { stats.Peak = counted.Peak() }()
 		return x.Execute(ctx, plan, inputs, counted, sink, opt, stats)
+	}
+	if err := device.Check(p, plan); err != nil {
+		return err
 	}
 	opt.Device.Inputs = deviceInputs(plan)
 	dev, err := p.Open(counted, opt.Device)
@@ -126,5 +127,3 @@ type executor interface {
 	// into the sink's batches.
 	gather() joincore.Phase
 }
-
-var errPlan = fmt.Errorf("plan: %w", joincore.ErrInvalid)

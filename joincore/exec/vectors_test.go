@@ -79,11 +79,11 @@ func TestEstimateCoversVectors(t *testing.T) {
 		sink := suite.NewDiscarder(suite.Int64Columns(1), 32, 1<<13)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := exec.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, nil); err != nil {
+		if err := suite.Run(t.Context(), cpu.New(), plan, inputs, &suite.Arena{}, sink, opt, nil); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
-		estimate, taken := exec.Estimate(plan, opt), int64(after.TotalAlloc-before.TotalAlloc)
+		estimate, taken := exec.Estimate(suite.Checked(t, plan), opt), int64(after.TotalAlloc-before.TotalAlloc)
 		t.Logf("%s: %d bytes allocated, %d estimated", name, taken, estimate)
 		if taken > estimate || estimate > c.most {
 			t.Errorf("%s: %d bytes allocated, %d estimated, at most %d expected", name, taken, estimate, c.most)

@@ -37,11 +37,11 @@ func TestForeignKeysAreFetchedLate(t *testing.T) {
 		joins = append(joins, j)
 		plan.Root = j
 	}
-	schema, err := plan.Schema()
-	if err != nil {
-		t.Fatal(err)
+	bulkOf := func(plan *joincore.Plan) *bulk {
+		valid := checked(t, plan)
+		return &bulk{planState: &planState{plan: valid, schema: valid.Schema()}}
 	}
-	b := &bulk{planState: &planState{plan: plan, schema: schema}}
+	b := bulkOf(plan)
 	w := wanted{all: newColumns(plan.Output), soon: newColumns(plan.Output)}
 	want := []device.Keep{ // of the probe side in the result of each join
 		{Columns: columns(col(0, 1), col(0, 4)), Late: columns(col(0, 2)), Inputs: []int{0}},
@@ -61,6 +61,7 @@ func TestForeignKeysAreFetchedLate(t *testing.T) {
 
 	// What is read further up by row number needs row numbers all the way.
 	plan.Output = append(plan.Output, col(0, 3))
+	b = bulkOf(plan)
 	w = wanted{all: newColumns(plan.Output), soon: newColumns(plan.Output)}
 	for i := 2; i >= 0; i-- {
 		probe, _ := sides(joins[i], w.all, b.columnOf)

@@ -10,22 +10,20 @@ import (
 )
 
 // replicate executes a plan by replication, or on one member alone.
-func (p *Provider) replicate(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+func (p *Provider) replicate(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
 	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	alone, reason := p.members[0], "the plan cannot be divided among devices"
 	input, ok := Divide(plan, inputs)
 	shared := p.sharedJoin(plan, inputs)
 	if (ok || shared != nil) && len(p.members) > 1 {
-		x, err := newCoordinator(ctx, p, plan, inputs, mem, opt)
-		if err != nil {
-			return err
-		}
+		x := newCoordinator(ctx, p, plan, inputs, mem, opt)
 		x.divided, x.sharedJoin = input, shared
 		if shared != nil {
 			x.divided = -1
 		}
 		watched := &joincore.WatchedSink{Sink: sink}
-		if err = x.execute(watched, stats); err == nil || !p.again(ctx, watched, err) {
+		err := x.execute(watched, stats)
+		if err == nil || !p.again(ctx, watched, err) {
 			return err
 		}
 		*stats = joincore.Stats{}

@@ -15,8 +15,7 @@ import (
 // positions in counts have 16 bytes for 8 bytes that are wanted.
 func (f *fragment) collect(output columns, counts []int) (*table, error) {
 	x := f.x
-	plan := f.plan(output)
-	schema, err := plan.Schema()
+	plan, err := f.plan(output)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +23,7 @@ func (f *fragment) collect(output columns, counts []int) (*table, error) {
 	for m := range collectors {
 		collectors[m] = &collector{mem: joincore.NewAccount("rows", x.mem), relation: &joincore.Relation{}}
 		for _, c := range plan.Output {
-			collectors[m].relation.Columns = append(collectors[m].relation.Columns, schema.Column(c))
+			collectors[m].relation.Columns = append(collectors[m].relation.Columns, plan.Schema().Column(c))
 		}
 	}
 	release := func() {
@@ -32,7 +31,7 @@ func (f *fragment) collect(output columns, counts []int) (*table, error) {
 			c.mem.Close()
 		}
 	}
-	if _, err := f.run(output, func(m int) joincore.Sink { return collectors[m] }); err != nil {
+	if _, err := f.run(plan, func(m int) joincore.Sink { return collectors[m] }); err != nil {
 		release()
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 type coordinator struct {
 	ctx    context.Context
 	p      *Provider
-	plan   *joincore.Plan
+	plan   *joincore.Checked
 	schema joincore.Schema
 	inputs []*joincore.Relation
 	mem    joincore.Memory
@@ -40,13 +40,9 @@ type coordinator struct {
 	tables []*table // those that exist
 }
 
-func newCoordinator(ctx context.Context, p *Provider, plan *joincore.Plan,
-	inputs []*joincore.Relation, mem joincore.Memory, opt exec.Options) (*coordinator, error) {
-	schema, err := plan.Schema()
-	if err != nil {
-		return nil, err
-	}
-	x := &coordinator{ctx: ctx, p: p, plan: plan, schema: schema, inputs: inputs, mem: mem, opt: opt, number: map[joincore.Node]int{}}
+func newCoordinator(ctx context.Context, p *Provider, plan *joincore.Checked,
+	inputs []*joincore.Relation, mem joincore.Memory, opt exec.Options) *coordinator {
+	x := &coordinator{ctx: ctx, p: p, plan: plan, schema: plan.Schema(), inputs: inputs, mem: mem, opt: opt, number: map[joincore.Node]int{}}
 	if x.seed = opt.Device.Seed; x.seed == 0 { // random, so that users cannot construct colliding keys
 		x.seed = rand.Uint64()
 	}
@@ -58,7 +54,7 @@ func newCoordinator(ctx context.Context, p *Provider, plan *joincore.Plan,
 		x.number[n] = i
 	}
 	x.joins, x.aggregates = make([]joincore.JoinStats, len(joins)), make([]joincore.AggregateStats, len(aggregates))
-	return x, nil
+	return x
 }
 
 // close frees what an error has left.

@@ -7,7 +7,7 @@ import "gpujoin/joincore"
 // there are several, it is the one with the most bytes. ok is false if there is none: a
 // side that other members read as well may not return rows of its own, as in a full join,
 // and groups have to be mergeable.
-func Divide(plan *joincore.Plan, inputs []*joincore.Relation) (input int, ok bool) {
+func Divide(plan *joincore.Checked, inputs []*joincore.Relation) (input int, ok bool) {
 	n := plan.Root
 	for {
 		switch node := n.(type) {

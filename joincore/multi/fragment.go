@@ -124,14 +124,14 @@ func (f *fragment) aggregate(n *joincore.Aggregate) *joincore.Aggregate {
 }
 
 // plan returns the plan that members execute to get some columns of the plan.
-func (f *fragment) plan(output []joincore.ColumnRef) *joincore.Plan {
+func (f *fragment) plan(output []joincore.ColumnRef) (*joincore.Checked, error) {
 	p := &joincore.Plan{Root: f.root, Output: f.refs(output), Parameters: f.x.plan.Parameters, Algorithm: f.x.plan.Algorithm}
 	for _, t := range f.tables {
 		p.Inputs = append(p.Inputs, joincore.Input{
 			Columns: t.columns(), Rows: float64(t.rows()) / float64(f.x.members()), Derived: t.derived,
 		})
 	}
-	return p
+	return joincore.Check(p)
 }
 
 // busy returns the members that have something to do: those with rows, and at least one.

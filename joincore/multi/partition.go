@@ -23,7 +23,7 @@ type partitioner interface {
 
 // Partitions reports whether members partition the inputs of a plan together: its rows are
 // those of one join of two inputs, of which the build side exceeds a device.
-func Partitions(p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation) bool {
+func Partitions(p device.Provider, plan *joincore.Checked, inputs []*joincore.Relation) bool {
 	s, ok := p.(partitioner)
 	if !ok {
 		return false
@@ -63,7 +63,7 @@ func joined(n joincore.Node) (*joincore.Join, bool) {
 
 // sharedJoin returns what the members get to join two inputs together, or nil if they do not:
 // if each of them has memory for the build side.
-func (p *Provider) sharedJoin(plan *joincore.Plan, inputs []*joincore.Relation) []any {
+func (p *Provider) sharedJoin(plan *joincore.Checked, inputs []*joincore.Relation) []any {
 	if !slices.ContainsFunc(p.members, func(m device.Provider) bool { return Partitions(m, plan, inputs) }) {
 		return nil
 	}

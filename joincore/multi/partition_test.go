@@ -46,7 +46,7 @@ func (a *asked) SharedJoin(members []device.Provider) []any {
 }
 
 // Execute implements exec.Executor.
-func (h *halved) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
+func (h *halved) Execute(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	if s, ok := opt.Device.Common.(*share); ok {
 		if h.fail != nil && s.member == s.members-1 {
 			return h.fail
@@ -113,19 +113,26 @@ func TestWhatIsPartitioned(t *testing.T) {
 	plan, inputs := pair(1000)
 	p := &halved{cpu.New(), 999, nil}
 	join := plan.Root.(*joincore.Join)
-	if !multi.Partitions(p, plan, inputs) || multi.Partitions(&halved{cpu.New(), 1000, nil}, plan, inputs) || multi.Partitions(cpu.New(), plan, inputs) {
+	checked := suite.Checked(t, plan)
+	if !multi.Partitions(p, checked, inputs) || multi.Partitions(&halved{cpu.New(), 1000, nil}, checked, inputs) || multi.Partitions(cpu.New(), checked, inputs) {
 		t.Error("not by what exceeds a device")
 	}
-	for _, root := range []joincore.Node{
-		&joincore.Join{Kind: joincore.Inner, Left: join, Right: &joincore.Scan{Input: 1}, Keys: join.Keys},
-		&joincore.Aggregate{Child: join, ID: 2, Functions: []joincore.Function{{Kind: joincore.Count, Distinct: true, Arg: joincore.ColumnRef{}}}},
-		&joincore.Join{Kind: joincore.Inner, Left: join.Left, Right: &joincore.Filter{Child: join.Right}, Keys: join.Keys},
-		join.Left,
+	key := []joincore.KeyPair{{Right: joincore.ColumnRef{Input: 2}, Class: joincore.KeyInt}}
+	for _, c := range []struct {
+		inputs int
+		root   joincore.Node
+	}{
+		{3, &joincore.Join{Kind: joincore.Inner, Left: join, Right: &joincore.Scan{Input: 2}, Keys: key}},
+		{2, &joincore.Aggregate{Child: join, ID: 2, Functions: []joincore.Function{{Kind: joincore.Count, Distinct: true, Arg: joincore.ColumnRef{}}}}},
+		{2, &joincore.Join{Kind: joincore.Inner, Left: join.Left, Right: &joincore.Filter{Child: join.Right, Predicate: &joincore.And{}}, Keys: join.Keys}},
+		{1, join.Left},
 	} {
-		other := *plan
-		other.Root = root
-		if multi.Partitions(p, &other, inputs) {
-			t.Errorf("%T is partitioned", root)
+		other := &joincore.Plan{Root: c.root}
+		for range c.inputs {
+			other.Inputs = append(other.Inputs, plan.Inputs[0])
+		}
+		if multi.Partitions(p, suite.Checked(t, other), inputs) {
+			t.Errorf("%T is partitioned", c.root)
 		}
 	}
 	for smaller := range 2 { // one of two members has too little memory

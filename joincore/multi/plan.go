@@ -34,8 +34,12 @@ func (x *coordinator) root(sink joincore.Sink) error {
 	if err != nil {
 		return err
 	}
+	plan, err := f.plan(x.plan.Output)
+	if err != nil {
+		return err
+	}
 	start := newStart(len(f.busy()))
-	x.result, err = f.run(x.plan.Output, func(int) joincore.Sink { return start.sink(sink) })
+	x.result, err = f.run(plan, func(int) joincore.Sink { return start.sink(sink) })
 	return err
 }
 

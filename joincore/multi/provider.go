@@ -57,7 +57,7 @@ func Replicate(name string, members []device.Provider) *Provider {
 func (p *Provider) Name() string { return p.name }
 
 // Check asks the first member: a fragment has no step that the plan lacks.
-func (p *Provider) Check(plan *joincore.Plan) error { return device.Check(p.members[0], plan) }
+func (p *Provider) Check(plan *joincore.Checked) error { return device.Check(p.members[0], plan) }
 
 // Open returns an error: plans are executed by Execute.
 func (p *Provider) Open(joincore.Memory, device.Options) (device.Device, error) {
@@ -65,16 +65,15 @@ func (p *Provider) Open(joincore.Memory, device.Options) (device.Device, error) 
 }
 
 // Execute implements exec.Executor.
-func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+func (p *Provider) Execute(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
 	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
+	if err := p.Check(plan); err != nil {
+		return err
+	}
 	if p.group == nil {
 		return p.replicate(ctx, plan, inputs, mem, sink, opt, stats)
 	}
-	x, err := newCoordinator(ctx, p, plan, inputs, mem, opt)
-	if err != nil {
-		return err
-	}
-	return x.execute(sink, stats)
+	return newCoordinator(ctx, p, plan, inputs, mem, opt).execute(sink, stats)
 }
 
 // execute executes the plan and reports on it.

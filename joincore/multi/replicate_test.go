@@ -65,6 +65,7 @@ func pair(n int) (*joincore.Plan, []*joincore.Relation) {
 // The larger input is divided, unless its rows have to be on one member.
 func TestDivide(t *testing.T) {
 	plan, inputs := pair(1000)
+	plan.Output = nil
 	join := plan.Root.(*joincore.Join)
 	count := &joincore.Aggregate{Child: join, ID: 2, Functions: []joincore.Function{{Kind: joincore.Count}}}
 	distinct := &joincore.Aggregate{Child: join, ID: 2, Functions: []joincore.Function{{Kind: joincore.Count, Distinct: true, Arg: joincore.ColumnRef{}}}}
@@ -84,7 +85,7 @@ func TestDivide(t *testing.T) {
 		{joincore.Inner, distinct, 0, false},
 	} {
 		join.Kind, plan.Root = c.kind, c.root
-		if input, ok := multi.Divide(plan, inputs); input != c.input && ok || ok != c.ok {
+		if input, ok := multi.Divide(suite.Checked(t, plan), inputs); input != c.input && ok || ok != c.ok {
 			t.Errorf("%v under %T: input %d, %v", c.kind, c.root, input, ok)
 		}
 	}
@@ -95,7 +96,7 @@ func TestReplicatedStats(t *testing.T) {
 	plan, inputs := pair(5000)
 	var stats joincore.Stats
 	sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
-	if err := exec.Run(t.Context(), replicated(3, cores), plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {
+	if err := suite.Run(t.Context(), replicated(3, cores), plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {
 		t.Fatal(err)
 	}
 	j := stats.Joins[0]
@@ -146,7 +147,7 @@ func TestAMemberFails(t *testing.T) {
 				})
 				var stats joincore.Stats
 				sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
-				err := exec.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats)
+				err := suite.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats)
 				if c.alone != (err == nil) || err != nil && !errors.Is(err, c.err) {
 					t.Fatal(err)
 				}

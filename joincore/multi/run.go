@@ -11,11 +11,10 @@ import (
 )
 
 // run has the members execute the fragment, frees its tables, and adds up the members'
-// statistics. sink returns where a member's rows go: the given columns of the plan.
-func (f *fragment) run(output []joincore.ColumnRef, sink func(member int) joincore.Sink) (outcome, error) {
+// statistics. sink returns where a member's rows go.
+func (f *fragment) run(plan *joincore.Checked, sink func(member int) joincore.Sink) (outcome, error) {
 	x := f.x
 	defer f.free()
-	plan := f.plan(output)
 	stats := make([]joincore.Stats, x.members())
 	works := make([]bool, x.members())
 	for _, m := range f.busy() {

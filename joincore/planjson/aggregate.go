@@ -28,7 +28,7 @@ func (t *tree) aggregate(w *wireNode, at string) (joincore.Node, error) {
 	scope := t.inputs[first:]
 	// Aggregates are numbered in post-order, so that no number is used twice
 	// and none is left out.
-	if a.ID = len(t.job.Plan.Inputs) + len(t.derived); w.ID == nil || *w.ID != a.ID {
+	if a.ID = len(t.job.plan.Inputs) + len(t.derived); w.ID == nil || *w.ID != a.ID {
 		return nil, fmt.Errorf("%s: id of this aggregate must be %d", at, a.ID)
 	}
 	if a.Rows, err = rows(w.Rows); err != nil {
@@ -40,7 +40,7 @@ func (t *tree) aggregate(w *wireNode, at string) (joincore.Node, error) {
 	if err := t.aggregateColumns(a, w, scope); err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
-	columns, err := a.Columns(t.scope(scope))
+	columns, err := a.Columns(t.scope())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
@@ -119,10 +119,10 @@ func (t *tree) keyOnly(r joincore.ColumnRef) bool {
 
 // columns returns the columns of an input or of an aggregate's result.
 func (t *tree) columns(input int) []joincore.Column {
-	if n := len(t.job.Plan.Inputs); input >= n {
+	if n := len(t.job.plan.Inputs); input >= n {
 		return t.derived[input-n].columns
 	}
-	return t.job.Plan.Inputs[input].Columns
+	return t.job.plan.Inputs[input].Columns
 }
 
 func (t *tree) column(r joincore.ColumnRef) joincore.Column { return t.columns(r.Input)[r.Column] }

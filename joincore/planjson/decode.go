@@ -50,7 +50,7 @@ func build(w *wireJob) (*Job, error) {
 		return nil, fmt.Errorf("static and runtime are required")
 	}
 	job := &Job{
-		Plan:       &joincore.Plan{},
+		plan:       &joincore.Plan{},
 		Generation: w.Runtime.Generation,
 		Snapshot:   w.Runtime.Snapshot,
 		LSN:        w.Runtime.LSN,
@@ -63,7 +63,7 @@ func build(w *wireJob) (*Job, error) {
 	}
 	if name := w.Runtime.Algorithm; name != nil {
 		var ok bool
-		if job.Plan.Algorithm, ok = joincore.ParseAlgorithm(*name); !ok {
+		if job.plan.Algorithm, ok = joincore.ParseAlgorithm(*name); !ok {
 			return nil, fmt.Errorf("runtime.algorithm: unknown algorithm %q", *name)
 		}
 	}
@@ -79,13 +79,16 @@ func build(w *wireJob) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	job.Plan.Root = n
+	job.plan.Root = n
 	for i, seen := range t.scanned {
 		if !seen {
 			return nil, fmt.Errorf("input %d is not scanned", i)
 		}
 	}
 	if err := t.output(root.Columns); err != nil {
+		return nil, err
+	}
+	if job.Plan, err = joincore.Check(job.plan); err != nil {
 		return nil, err
 	}
 	return job, t.filters(w.Static.Filters)
@@ -107,9 +110,9 @@ func (j *Job) addParameters(raw []json.RawMessage) error {
 			return fmt.Errorf("runtime.parameters[%d]: %v", i, err)
 		}
 		if v == nil {
-			j.Plan.Parameters = append(j.Plan.Parameters, joincore.Parameter{Null: true})
+			j.plan.Parameters = append(j.plan.Parameters, joincore.Parameter{Null: true})
 		} else {
-			j.Plan.Parameters = append(j.Plan.Parameters, joincore.Parameter{Int: *v})
+			j.plan.Parameters = append(j.plan.Parameters, joincore.Parameter{Int: *v})
 		}
 	}
 	return nil
@@ -129,8 +132,8 @@ func (j *Job) addText(raw json.RawMessage) error {
 	if j.texts == nil {
 		j.texts = map[int][]byte{}
 	}
-	j.texts[len(j.Plan.Parameters)] = text
-	j.Plan.Parameters = append(j.Plan.Parameters, joincore.Parameter{Null: true})
+	j.texts[len(j.plan.Parameters)] = text
+	j.plan.Parameters = append(j.plan.Parameters, joincore.Parameter{Null: true})
 	return nil
 }
 
@@ -138,11 +141,11 @@ func (j *Job) addText(raw json.RawMessage) error {
 func (j *Job) parameter(i int, isText bool) (joincore.Value, error) {
 	text, ok := j.texts[i]
 	switch {
-	case i < 0 || i >= len(j.Plan.Parameters):
+	case i < 0 || i >= len(j.plan.Parameters):
 		return nil, fmt.Errorf("no parameter %d", i)
 	case isText && ok:
 		return &joincore.Text{Bytes: text}, nil
-	case isText && j.Plan.Parameters[i].Null:
+	case isText && j.plan.Parameters[i].Null:
 		return joincore.Null{}, nil
 	case isText || ok:
 		return nil, fmt.Errorf("parameter %d is of another type", i)

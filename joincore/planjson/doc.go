@@ -1,5 +1,4 @@
-// Package planjson decodes and validates jobs. It turns the JSON of docs/job.md
-// into a joincore.Plan in which every reference is in bounds and every key and
-// operand has a type that the join code can compare. It is the only decoder of
-// that format and does not trust its input.
+// Package planjson decodes and checks jobs. It turns the JSON of docs/job.md into a
+// joincore.Checked. It is the only decoder of that format and does not trust its input:
+// errors name the member in which something is not as it must be.
 package planjson

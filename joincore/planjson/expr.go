@@ -19,16 +19,12 @@ func (t *tree) condition(w *wireExpr, scope []int) (joincore.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e, t.scope(scope).Check(e)
+	return e, t.scope().Check(e)
 }
 
-// scope describes what expressions over the inputs in scope may refer to.
-func (t *tree) scope(scope []int) *joincore.Scope {
-	return &joincore.Scope{
-		Column:     func(c joincore.ColumnRef) (joincore.Column, error) { return t.column(c), nil }, // t.ref has checked it
-		Derived:    t.job.Plan.Derived,
-		Parameters: len(t.job.Plan.Parameters),
-	}
+// scope describes the columns that expressions refer to.
+func (t *tree) scope() *joincore.Scope {
+	return t.job.plan.Scope(func(c joincore.ColumnRef) (joincore.Column, error) { return t.column(c), nil }) // t.ref has checked it
 }
 
 // expr builds a condition over columns of the inputs in scope. checkShape

@@ -33,7 +33,7 @@ func (t *tree) keyFilter(w *wireFilter, base []int) (f Filter, err error) {
 	if f.Target, err = t.ref(w.Target, base); err != nil {
 		return f, fmt.Errorf("target: %w", err)
 	}
-	if !joincore.CanFilter(t.job.Plan.Root, f.Source, f.Target) {
+	if !joincore.CanFilter(t.job.plan.Root, f.Source, f.Target) {
 		return f, fmt.Errorf("a row of the target without its key in the source may be part of the result")
 	}
 	return f, nil

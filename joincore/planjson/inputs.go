@@ -46,20 +46,21 @@ func (j *Job) addInput(w *wireInput) error {
 		})
 	}
 	j.Inputs = append(j.Inputs, in)
-	j.Plan.Inputs = append(j.Plan.Inputs, physical)
+	j.plan.Inputs = append(j.plan.Inputs, physical)
 	return nil
 }
 
 func (c *wireColumn) physical() (joincore.Column, error) {
 	switch c.Encoding {
 	case "fixed":
-		if !intWidth(c.Width) && (c.Width <= 0 || c.Width > 64 || c.Width%8 != 0) {
+		column := joincore.Column{Kind: joincore.Fixed, Width: c.Width, Align: c.Align}
+		if !column.IsInt() && (c.Width <= 0 || c.Width > 64 || c.Width%8 != 0) {
 			return joincore.Column{}, fmt.Errorf("width: a fixed column cannot have %d bytes", c.Width)
 		}
 		if c.Align != 1 && c.Align != 2 && c.Align != 4 && c.Align != 8 {
 			return joincore.Column{}, fmt.Errorf("align: must be 1, 2, 4 or 8, not %d", c.Align)
 		}
-		return joincore.Column{Kind: joincore.Fixed, Width: c.Width, Align: c.Align}, nil
+		return column, nil
 	case "varlena":
 		if c.Width != 0 || (c.Align != 4 && c.Align != 8) {
 			return joincore.Column{}, fmt.Errorf("a varlena column must have width 0 and align 4 or 8, not %d and %d", c.Width, c.Align)
@@ -68,7 +69,5 @@ func (c *wireColumn) physical() (joincore.Column, error) {
 	}
 	return joincore.Column{}, fmt.Errorf("encoding: must be fixed or varlena, not %q", c.Encoding)
 }
-
-func intWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w == 8 }
 
 func estimate(f float64) bool { return f >= 0 && !math.IsInf(f, 1) }

@@ -29,7 +29,7 @@ var (
 
 // Job is a decoded job: the plan and the attributes that the daemon reports.
 type Job struct {
-	Plan       *joincore.Plan
+	Plan       *joincore.Checked
 	Text       []byte  // the JSON that was decoded, which the Job owns
 	Inputs     []Input // parallel to Plan.Inputs
 	Filters    []Filter
@@ -37,6 +37,7 @@ type Job struct {
 	Snapshot   string
 	LSN        string
 
+	plan  *joincore.Plan // until it is complete and checked
 	texts map[int][]byte // parameters of the plan that are texts
 }
 

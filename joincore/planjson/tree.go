@@ -139,16 +139,7 @@ func (t *tree) key(w *wireKey, left, right []int) (joincore.KeyPair, error) {
 		return k, fmt.Errorf("right: %w", err)
 	}
 	l, r := t.column(k.Left), t.column(k.Right)
-	var ok bool
-	switch k.Class {
-	case joincore.KeyInt:
-		ok = l.Kind == joincore.Fixed && intWidth(l.Width) && r.Kind == joincore.Fixed && intWidth(r.Width)
-	case joincore.KeyBytes:
-		ok = l.Kind == joincore.Fixed && r.Kind == joincore.Fixed && l.Width == r.Width
-	case joincore.KeyVarlena:
-		ok = l.Kind == joincore.Varlena && r.Kind == joincore.Varlena && l.Align == r.Align
-	}
-	if !ok {
+	if !k.Class.Compares(l, r) || k.Class == joincore.KeyVarlena && l.Align != r.Align {
 		return k, fmt.Errorf("class %q cannot compare these columns", w.Class)
 	}
 	return k, nil
@@ -194,7 +185,7 @@ func (t *tree) output(columns []*wireRef) error {
 		if t.keyOnly(r) {
 			return fmt.Errorf("root.columns[%d]: a column with the role key cannot be returned", i)
 		}
-		t.job.Plan.Output = append(t.job.Plan.Output, r)
+		t.job.plan.Output = append(t.job.plan.Output, r)
 	}
 	return nil
 }

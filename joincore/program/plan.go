@@ -7,12 +7,9 @@ import (
 )
 
 // CheckPlan returns an error that wraps ErrUnsupported where devices that run these
-// programs cannot execute a part of a plan, which is valid.
-func CheckPlan(plan *joincore.Plan) error {
-	schema, err := plan.Schema()
-	if err != nil {
-		return err
-	}
+// programs cannot execute a part of a plan.
+func CheckPlan(plan *joincore.Checked) error {
+	schema := plan.Schema()
 	c := &planCheck{plan: plan, schema: schema, fetched: map[joincore.ColumnRef]bool{}}
 	for _, a := range joincore.Aggregates(plan.Root) {
 		for i := range a.Carry {
@@ -29,7 +26,7 @@ func CheckPlan(plan *joincore.Plan) error {
 }
 
 type planCheck struct {
-	plan   *joincore.Plan
+	plan   *joincore.Checked
 	schema joincore.Schema
 	// fetched are the columns of groups that the host fetches at the end: carried ones
 	// that kernels do not gather. Steps above the groups cannot read them.

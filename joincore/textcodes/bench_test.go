@@ -17,14 +17,14 @@ import (
 // nothing executes no plan: what is left is the time of the cores before.
 type nothing struct{ device.Provider }
 
-func (nothing) Check(plan *joincore.Plan) error {
+func (nothing) Check(plan *joincore.Checked) error {
 	if len(plan.Inputs[0].Columns) == 1 {
 		return joincore.ErrUnsupported
 	}
 	return nil
 }
 
-func (nothing) Execute(context.Context, *joincore.Plan, []*joincore.Relation, joincore.Memory, joincore.Sink, exec.Options, *joincore.Stats) error {
+func (nothing) Execute(context.Context, *joincore.Checked, []*joincore.Relation, joincore.Memory, joincore.Sink, exec.Options, *joincore.Stats) error {
 	return nil
 }
 
@@ -67,7 +67,7 @@ func BenchmarkColumns(b *testing.B) {
 			mem := &suite.Reuse{Memory: &suite.Arena{}}
 			defer mem.Close()
 			for b.Loop() {
-				if err := p.Execute(b.Context(), plan, []*joincore.Relation{in}, mem, nil, opt, &joincore.Stats{}); err != nil {
+				if err := p.Execute(b.Context(), suite.Checked(b, plan), []*joincore.Relation{in}, mem, nil, opt, &joincore.Stats{}); err != nil {
 					b.Fatal(err)
 				}
 			}

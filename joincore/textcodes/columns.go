@@ -44,7 +44,7 @@ type columnOf struct {
 }
 
 // extend returns the inputs of the new plan, and completes its parameters.
-func extend(ctx context.Context, r *rewriting, plan *joincore.Plan, in []*joincore.Relation, mem *joincore.Account, turns device.Turns) ([]*joincore.Relation, error) {
+func extend(ctx context.Context, r *rewriting, plan *joincore.Checked, in []*joincore.Relation, mem *joincore.Account, turns device.Turns) ([]*joincore.Relation, error) {
 	numbers, err := r.dictionaries(mem)
 	if err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func TestCompared(t *testing.T) {
 		plan := &joincore.Plan{
 			Inputs: []joincore.Input{{Columns: inputs[0].Columns}, {Columns: inputs[1].Columns}}, Root: c.root, Output: c.outputs,
 		}
-		if err := p.Check(plan); err != nil {
+		if err := p.Check(suite.Checked(t, plan)); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // words executes only what devices do that run programs of package program.
 type words struct{ device.Provider }
 
-func (words) Check(plan *joincore.Plan) error { return program.CheckPlan(plan) }
+func (words) Check(plan *joincore.Checked) error { return program.CheckPlan(plan) }
 
 // TestSuite compares with the oracle what such a device executes of plans with texts.
 func TestSuite(t *testing.T) {

@@ -52,7 +52,7 @@ func TestManyParts(t *testing.T) {
 			results := []*suite.Collector{}
 			for _, p := range []device.Provider{cpu.New(), textcodes.New(words{&bulk.Provider{Inner: cpu.New()}})} {
 				sink := suite.NewCollector(plan, 1<<14)
-				if err := exec.Run(t.Context(), p, plan, []*joincore.Relation{in}, &suite.Arena{}, sink, exec.Options{}, nil); err != nil {
+				if err := suite.Run(t.Context(), p, plan, []*joincore.Relation{in}, &suite.Arena{}, sink, exec.Options{}, nil); err != nil {
 					t.Fatal(err)
 				}
 				results = append(results, sink)

@@ -24,12 +24,9 @@ const (
 // PredictDevice returns the predicted time, in ms, of a plan on a device, with what the
 // given number of cores compute before. check says which plans the device executes as
 // they are.
-func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*joincore.Relation, r *costmodel.DeviceRates, cores int) float64 {
-	if check(plan) == nil {
-		return exec.PredictDevice(plan, in, r)
-	}
-	w, err := rewrite(plan)
-	if err != nil {
+func PredictDevice(check func(*joincore.Checked) error, plan *joincore.Checked, in []*joincore.Relation, r *costmodel.DeviceRates, cores int) float64 {
+	w, _ := adapted(check, plan)
+	if w == nil {
 		return exec.PredictDevice(plan, in, r)
 	}
 	groups := 0.0 // the planner's estimate is also one of the different texts
@@ -70,13 +67,9 @@ func PredictDevice(check func(*joincore.Plan) error, plan *joincore.Plan, in []*
 // over texts right above their inputs: cores evaluate these for the same rows, whether a
 // device does the rest or not. Others are evaluated for fewer rows, and count on devices
 // only.
-func PredictCores(plan *joincore.Plan, in []*joincore.Relation, r *costmodel.Rates, cores int) float64 {
+func PredictCores(plan *joincore.Checked, in []*joincore.Relation, r *costmodel.Rates, cores int) float64 {
 	ms := exec.PredictCores(plan, in, r, cores)
-	schema, err := plan.Schema()
-	if err != nil {
-		return ms
-	}
-	w := newRewriter(plan, schema, 0)
+	w := newRewriter(plan, 0)
 	for n := range joincore.Nodes(plan.Root) {
 		if f, ok := n.(*joincore.Filter); ok {
 			if _, ok := f.Child.(*joincore.Scan); ok {

@@ -8,6 +8,7 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/program"
 	"gpujoin/joincore/textcodes"
+	"gpujoin/testsupport/suite"
 )
 
 // TestPrediction counts what cores do before a device can group by texts: more for more
@@ -23,7 +24,7 @@ func TestPrediction(t *testing.T) {
 				Functions: []joincore.Function{{Kind: joincore.Count}},
 			},
 		}
-		return textcodes.PredictDevice(program.CheckPlan, plan, []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, cores)
+		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, cores)
 	}
 	const rows = 1 << 26
 	integers, few, many := predict(rows, 10, 1, 8), predict(rows, 10, 0, 8), predict(rows, 1e6, 0, 8)
@@ -53,7 +54,7 @@ func TestPredictionOfTheLeast(t *testing.T) {
 				Functions: []joincore.Function{{Kind: kind, Arg: joincore.ColumnRef{}}},
 			},
 		}
-		return textcodes.PredictDevice(program.CheckPlan, plan, []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, 8)
+		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, 8)
 	}
 	if counted, least := predict(joincore.Count, 1e5), predict(joincore.Min, 1e5); least < counted+10 {
 		t.Errorf("%.1f ms to count, %.1f ms to find the least", counted, least)
@@ -75,8 +76,8 @@ func TestPredictionOfConditions(t *testing.T) {
 			root = &joincore.Filter{Child: root, Predicate: e}
 		}
 		plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: columns}}, Root: root, Output: []joincore.ColumnRef{{Column: 1}}}
-		return textcodes.PredictCores(plan, in, &costmodel.Rates{ColumnNS: 0.5, NPJRows: 1 << 18}, cores),
-			textcodes.PredictDevice(program.CheckPlan, plan, in, &costmodel.DefaultDeviceRates, cores)
+		return textcodes.PredictCores(suite.Checked(t, plan), in, &costmodel.Rates{ColumnNS: 0.5, NPJRows: 1 << 18}, cores),
+			textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), in, &costmodel.DefaultDeviceRates, cores)
 	}
 	number := &joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Column: 1}, Right: joincore.Int(1)}
 	text := &joincore.Like{Arg: joincore.ColumnRef{}, Pattern: []byte("%a"), Encoding: joincore.UTF8}

@@ -18,39 +18,46 @@ type Provider struct{ device.Provider }
 func New(p device.Provider) *Provider { return &Provider{p} }
 
 // Check implements device.Checker.
-func (p *Provider) Check(plan *joincore.Plan) error {
-	return Check(func(plan *joincore.Plan) error { return device.Check(p.Provider, plan) })(plan)
-}
+func (p *Provider) Check(plan *joincore.Checked) error { return Check(p.check)(plan) }
+
+func (p *Provider) check(plan *joincore.Checked) error { return device.Check(p.Provider, plan) }
 
 // Check returns a function that accepts a plan if check does, or if it accepts the plan
 // without the texts that cores replace.
-func Check(check func(*joincore.Plan) error) func(*joincore.Plan) error {
-	return func(plan *joincore.Plan) error {
-		err := check(plan)
-		if !errors.Is(err, joincore.ErrUnsupported) {
-			return err
-		}
-		r, rewriteErr := rewrite(plan)
-		if rewriteErr != nil {
-			return rewriteErr
-		}
-		return check(r.plan)
+func Check(check func(*joincore.Checked) error) func(*joincore.Checked) error {
+	return func(plan *joincore.Checked) error {
+		_, err := adapted(check, plan)
+		return err
 	}
+}
+
+// adapted returns the plan without the texts that cores replace, if check does not accept it
+// as it is; else nil.
+func adapted(check func(*joincore.Checked) error, plan *joincore.Checked) (*rewriting, error) {
+	err := check(plan)
+	if !errors.Is(err, joincore.ErrUnsupported) {
+		return nil, err
+	}
+	r, err := rewrite(plan)
+	if err != nil {
+		return nil, err
+	}
+	return r, check(r.plan)
 }
 
 // phase is what the report of a join calls the work of the cores.
 const phase = "encode texts"
 
 // Execute implements exec.Executor.
-func (p *Provider) Execute(ctx context.Context, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory,
+func (p *Provider) Execute(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
 	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
-	if device.Check(p.Provider, plan) == nil {
-		return exec.Run(ctx, p.Provider, plan, inputs, mem, sink, opt, stats)
-	}
 	start := time.Now()
-	r, err := rewrite(plan)
+	r, err := adapted(p.check, plan)
 	if err != nil {
 		return err
+	}
+	if r == nil {
+		return exec.Run(ctx, p.Provider, plan, inputs, mem, sink, opt, stats)
 	}
 	taken := joincore.NewAccount("texts", mem)
 	defer taken.Close()

@@ -40,7 +40,7 @@ func (a added) column() joincore.Column {
 
 // rewriting is a plan over inputs with added columns, and behind them over vocabularies.
 type rewriting struct {
-	plan    *joincore.Plan
+	plan    *joincore.Checked
 	added   [][]added     // by input, behind its own columns
 	listed  []*vocabulary // by further input
 	lookUps map[*joincore.Join]bool
@@ -54,7 +54,7 @@ type inputs map[int]bool
 
 // rewriter rewrites a plan from the leaves up.
 type rewriter struct {
-	plan   *joincore.Plan
+	plan   *joincore.Checked
 	schema joincore.Schema // of that plan
 	shift  int             // inputs that the new plan has more
 	added  [][]added
@@ -73,23 +73,18 @@ type rewriter struct {
 	selections []selection
 }
 
-// rewrite replaces all expressions over texts that it can. The plan is valid. The results
-// of aggregates have numbers behind those of all inputs, and how many inputs there are is
+// rewrite replaces all expressions over texts that it can. The results of aggregates have numbers behind those of all inputs, and how many inputs there are is
 // known in the end: then the plan is rewritten again.
-func rewrite(plan *joincore.Plan) (*rewriting, error) {
-	schema, err := plan.Schema()
-	if err != nil {
-		return nil, err
-	}
-	w := newRewriter(plan, schema, 0)
+func rewrite(plan *joincore.Checked) (*rewriting, error) {
+	w := newRewriter(plan, 0)
 	root, _ := w.node(plan.Root)
 	if n := len(w.listed); n > 0 {
-		w = newRewriter(plan, schema, n)
+		w = newRewriter(plan, n)
 		root, _ = w.node(plan.Root)
 	}
-	out := *plan
-	out.Root, out.Output, out.Parameters = root, w.movedAll(plan.Output), w.parameters
-	out.Inputs = slices.Clone(plan.Inputs)
+	out := &joincore.Plan{
+		Inputs: slices.Clone(plan.Inputs), Root: root, Output: w.movedAll(plan.Output), Parameters: w.parameters, Algorithm: plan.Algorithm,
+	}
 	for i, list := range w.added {
 		out.Inputs[i].Columns = slices.Clone(plan.Inputs[i].Columns)
 		for _, a := range list {
@@ -99,12 +94,16 @@ func rewrite(plan *joincore.Plan) (*rewriting, error) {
 	for range w.listed {
 		out.Inputs = append(out.Inputs, joincore.Input{Columns: listedColumns})
 	}
-	return &rewriting{plan: &out, added: w.added, listed: w.listed, lookUps: w.lookUps, all: w.vocabularies, selections: w.selections}, nil
+	checked, err := joincore.Check(out)
+	if err != nil {
+		return nil, err
+	}
+	return &rewriting{plan: checked, added: w.added, listed: w.listed, lookUps: w.lookUps, all: w.vocabularies, selections: w.selections}, nil
 }
 
-func newRewriter(plan *joincore.Plan, schema joincore.Schema, shift int) *rewriter {
+func newRewriter(plan *joincore.Checked, shift int) *rewriter {
 	return &rewriter{
-		plan: plan, schema: schema, shift: shift, added: make([][]added, len(plan.Inputs)), parameters: slices.Clone(plan.Parameters),
+		plan: plan, schema: plan.Schema(), shift: shift, added: make([][]added, len(plan.Inputs)), parameters: slices.Clone(plan.Parameters),
 		numbers: map[joincore.ColumnRef]number{}, moves: map[joincore.ColumnRef]joincore.ColumnRef{},
 		present: map[int]joincore.ColumnRef{}, lookUps: map[*joincore.Join]bool{},
 	}

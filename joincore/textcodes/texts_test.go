@@ -61,7 +61,7 @@ func TestComputedTextsAreMemoryOfTheJob(t *testing.T) {
 	p := textcodes.New(words{&bulk.Provider{Inner: cpu.New()}})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := exec.Run(t.Context(), p, plan, []*joincore.Relation{in}, arena, sink, exec.Options{}, nil); err != nil {
+	if err := suite.Run(t.Context(), p, plan, []*joincore.Relation{in}, arena, sink, exec.Options{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)

@@ -12,22 +12,24 @@ import (
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
+	"gpujoin/testsupport/suite"
 )
 
 // jobOf is a join of two inputs with the given number of rows.
-func jobOf(rows int) *executor.Job {
+func jobOf(t *testing.T, rows int) *executor.Job {
 	columns := []joincore.Column{{Kind: joincore.Fixed, Width: 8, Align: 8}}
-	job := &executor.Job{Plan: &joincore.Plan{
+	job, plan := &executor.Job{}, &joincore.Plan{
 		Root: &joincore.Join{
 			Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
 			Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
 		},
 		Output: []joincore.ColumnRef{{Input: 0}, {Input: 1}},
-	}}
+	}
 	for range 2 {
-		job.Plan.Inputs = append(job.Plan.Inputs, joincore.Input{Columns: columns, Rows: float64(rows)})
+		plan.Inputs = append(plan.Inputs, joincore.Input{Columns: columns, Rows: float64(rows)})
 		job.Inputs = append(job.Inputs, &joincore.Relation{Columns: columns, Segments: []joincore.Segment{{Rows: rows}}})
 	}
+	job.Plan = suite.Checked(t, plan)
 	return job
 }
 
@@ -40,15 +42,15 @@ func TestWorth(t *testing.T) {
 		cores.BuildNS[i], cores.ProbeNS[i] = 25, 20
 	}
 	is := worth(cfg, sidecar.NewRates(cores, sidecar.RatesMeasured))
-	if is(jobOf(10_000)) || !is(jobOf(50_000_000)) {
-		t.Errorf("small ones go there: %v, large ones: %v", is(jobOf(10_000)), is(jobOf(50_000_000)))
+	if is(jobOf(t, 10_000)) || !is(jobOf(t, 50_000_000)) {
+		t.Errorf("small ones go there: %v, large ones: %v", is(jobOf(t, 10_000)), is(jobOf(t, 50_000_000)))
 	}
 	slow := costmodel.DefaultDeviceRates
 	slow.LinkInGB, slow.LinkOutGB = 0.1, 0.1
 	if err := costmodel.SaveRates(deviceRates(cfg), costmodel.SavedRates{Key: "k", At: time.Now(), Rates: slow}); err != nil {
 		t.Fatal(err)
 	}
-	if is(jobOf(50_000_000)) {
+	if is(jobOf(t, 50_000_000)) {
 		t.Error("jobs go to a device behind a slow link")
 	}
 }

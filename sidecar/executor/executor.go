@@ -26,7 +26,7 @@ type Executor interface {
 	Ready() error
 	// Check returns nil if the executor can run a plan, or an error that wraps
 	// joincore.ErrUnsupported.
-	Check(plan *joincore.Plan) error
+	Check(plan *joincore.Checked) error
 	// Run executes a job. After it returns, with or without an error, the
 	// executor no longer writes to the job's batches or memory, except to extents
 	// that it retains and memory that stays booked. A process that was killed and
@@ -42,7 +42,7 @@ type Executor interface {
 
 // Job is a plan with its inputs, output and memory.
 type Job struct {
-	Plan   *joincore.Plan
+	Plan   *joincore.Checked
 	Text   []byte               // Plan as a job, docs/job.md, for executors in other processes
 	Inputs []*joincore.Relation // in extents, so that other processes can read them
 	Memory Memory

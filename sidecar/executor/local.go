@@ -37,7 +37,7 @@ func (l *Local) Name() string { return l.provider.Name() }
 func (l *Local) Ready() error { return nil }
 
 // Check implements Executor.
-func (l *Local) Check(plan *joincore.Plan) error { return device.Check(l.provider, plan) }
+func (l *Local) Check(plan *joincore.Checked) error { return device.Check(l.provider, plan) }
 
 // Run implements Executor.
 func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
@@ -54,7 +54,7 @@ func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error 
 func (l *Local) Load() (joins, threads int) { return l.cores.Load() }
 
 // Estimate implements Last.
-func (l *Local) Estimate(plan *joincore.Plan) int64 { return exec.Estimate(plan, l.options()) }
+func (l *Local) Estimate(plan *joincore.Checked) int64 { return exec.Estimate(plan, l.options()) }
 
 // Devices implements Executor.
 func (l *Local) Devices() []Device {

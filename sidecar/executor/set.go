@@ -36,7 +36,7 @@ type Last interface {
 	Executor
 	// Estimate returns the private memory, in bytes, that executing plan is
 	// expected to need in addition to inputs and results.
-	Estimate(plan *joincore.Plan) int64
+	Estimate(plan *joincore.Checked) int64
 	// Load returns the number of joins that have work for a thread and the
 	// number of threads that may work on joins at a time.
 	Load() (joins, threads int)
@@ -50,7 +50,7 @@ func NewSet(last Last, policy Policy, log *slog.Logger, preferred ...Executor) *
 // Estimate returns the private memory, in bytes, that a job is expected to
 // need. It assumes that the last executor runs the job, so that a fallback
 // needs no more memory than was reserved.
-func (s *Set) Estimate(plan *joincore.Plan) int64 {
+func (s *Set) Estimate(plan *joincore.Checked) int64 {
 	return s.last.Estimate(plan)
 }
 

@@ -23,13 +23,13 @@ type fake struct {
 // estimated is what a job needs, in bytes.
 const estimated = 1 << 20
 
-func (f *fake) Name() string                  { return f.name }
-func (f *fake) Ready() error                  { return f.ready }
-func (f *fake) Check(*joincore.Plan) error    { return f.check }
-func (f *fake) Links() []Link                 { return nil }
-func (f *fake) Devices() []Device             { return []Device{{Provider: f.name}} }
-func (f *fake) Close()                        {}
-func (f *fake) Estimate(*joincore.Plan) int64 { return estimated }
+func (f *fake) Name() string                     { return f.name }
+func (f *fake) Ready() error                     { return f.ready }
+func (f *fake) Check(*joincore.Checked) error    { return f.check }
+func (f *fake) Links() []Link                    { return nil }
+func (f *fake) Devices() []Device                { return []Device{{Provider: f.name}} }
+func (f *fake) Close()                           {}
+func (f *fake) Estimate(*joincore.Checked) int64 { return estimated }
 
 func (f *fake) Load() (joins, threads int) { return 0, 0 }
 

@@ -18,7 +18,7 @@ import (
 func TestCheckEncodesNothing(t *testing.T) {
 	r := &Remote{}
 	relation := suite.Keyed(10, func(row int) uint64 { return uint64(row) })
-	plan := suite.PairPlan(relation, relation)
+	plan := suite.Checked(t, suite.PairPlan(relation, relation))
 	if n := testing.AllocsPerRun(10, func() {
 		if err := r.Check(plan); err != nil {
 			t.Fatal(err)
@@ -36,10 +36,10 @@ func TestPlansThatTheWorkerCannotRun(t *testing.T) {
 	in := &joincore.In{Arg: joincore.ColumnRef{}, Ints: []int64{1, 7, 400}}
 	like := &joincore.Like{Arg: &joincore.Text{Bytes: []byte("a")}, Pattern: []byte("%"), Encoding: joincore.UTF8}
 	less := &joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{}, Right: joincore.Int(9)}
-	refuses := func(*joincore.Plan) error { return joincore.ErrUnsupported }
+	refuses := func(*joincore.Checked) error { return joincore.ErrUnsupported }
 	for name, c := range map[string]struct {
 		residual joincore.Expr
-		check    func(*joincore.Plan) error
+		check    func(*joincore.Checked) error
 		by       string
 	}{
 		"comparison":                     {less, nil, "test"},
@@ -54,7 +54,8 @@ func TestPlansThatTheWorkerCannotRun(t *testing.T) {
 			r := start(t, "cpu", func(config *Config) { config.Check = c.check }).ready()
 			plan := suite.PairPlan(relation, relation)
 			plan.Root.(*joincore.Join).Residual = c.residual
-			if err := r.remote.Check(plan); (err == nil) != (c.by == "test") || err != nil && !errors.Is(err, joincore.ErrUnsupported) {
+			checked := suite.Checked(t, plan)
+			if err := r.remote.Check(checked); (err == nil) != (c.by == "test") || err != nil && !errors.Is(err, joincore.ErrUnsupported) {
 				t.Errorf("check: %v", err)
 			}
 			want, err := oracle.Run(plan, inputs)
@@ -66,7 +67,7 @@ func TestPlansThatTheWorkerCannotRun(t *testing.T) {
 			if c.by == "cpu" { // the child would need batches in extents
 				local := executor.NewLocal(cpu.New(), func() exec.Options { return exec.Options{} }, "cores")
 				set := executor.NewSet(local, executor.Policy{}, slog.New(slog.DiscardHandler), r.remote)
-				job := &executor.Job{Plan: plan, Inputs: inputs, Memory: r.account, Sink: sink, Begin: func(provider, _ string) { by = provider }}
+				job := &executor.Job{Plan: checked, Inputs: inputs, Memory: r.account, Sink: sink, Begin: func(provider, _ string) { by = provider }}
 				if err := set.Run(t.Context(), job, &joincore.Stats{}); err != nil {
 					t.Fatal(err)
 				}

@@ -21,7 +21,7 @@ type Config struct {
 	Probe func() error
 	// Check returns an error that wraps joincore.ErrUnsupported if the child's
 	// provider cannot run a plan. nil: it runs all that the messages can describe.
-	Check   func(plan *joincore.Plan) error
+	Check   func(plan *joincore.Checked) error
 	Environ []string // the daemon's, of which the child gets a few
 	Store   *memory.Store
 	Log     *slog.Logger

@@ -31,6 +31,7 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+	"gpujoin/testsupport/suite"
 )
 
 // TestMain is also the main function of the children of these tests: the
@@ -478,7 +479,7 @@ func (s *sink) emitted() int {
 // job stages the inputs of a plan.
 func (r *rig) job(plan *joincore.Plan, inputs []*joincore.Relation, sink joincore.Sink) (*executor.Job, func()) {
 	r.t.Helper()
-	job := &executor.Job{Plan: plan, Text: plandoc.Write(plan), Memory: r.account, Sink: sink}
+	job := &executor.Job{Plan: suite.Checked(r.t, plan), Text: plandoc.Write(plan), Memory: r.account, Sink: sink}
 	var free []func()
 	for _, in := range inputs {
 		staged, release := r.stage(in)

@@ -130,7 +130,7 @@ func usable(d executor.Device) bool { return d.State == executor.StateReady }
 
 // Check implements executor.Executor. It does not encode the plan, because Run
 // does: the messages describe every plan that the daemon builds.
-func (r *Remote) Check(plan *joincore.Plan) error {
+func (r *Remote) Check(plan *joincore.Checked) error {
 	if r.config.Check == nil {
 		return nil
 	}

@@ -25,7 +25,7 @@ type Provider struct{ Inner device.Provider }
 func (p *Provider) Name() string { return "bulk-" + p.Inner.Name() }
 
 // Check asks the inner provider.
-func (p *Provider) Check(plan *joincore.Plan) error { return device.Check(p.Inner, plan) }
+func (p *Provider) Check(plan *joincore.Checked) error { return device.Check(p.Inner, plan) }
 
 // emitRows is the default number of rows of an emitted space.
 const emitRows = 1 << 14

@@ -28,11 +28,11 @@ func AppendValue(row, value []byte, null bool) []byte {
 // where the plan has a node that the oracle does not know, and ErrArithmetic
 // where a value that SQL would evaluate has no result.
 func Run(plan *joincore.Plan, inputs []*joincore.Relation) (Rows, error) {
-	schema, err := plan.Schema()
+	checked, err := joincore.Check(plan)
 	if err != nil {
 		return nil, err
 	}
-	o := &oracle{plan: plan, inputs: inputs, schema: schema, derived: map[int][]group{}}
+	o := &oracle{plan: plan, inputs: inputs, schema: checked.Schema(), derived: map[int][]group{}}
 	tuples, err := o.rows(plan.Root)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func New(inner device.Provider, devices int) []*Provider {
 func (p *Provider) Name() string { return "separate-" + p.Inner.Name() }
 
 // Check asks the inner provider.
-func (p *Provider) Check(plan *joincore.Plan) error { return device.Check(p.Inner, plan) }
+func (p *Provider) Check(plan *joincore.Checked) error { return device.Check(p.Inner, plan) }
 
 // Open starts an execution.
 func (p *Provider) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {

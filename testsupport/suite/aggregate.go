@@ -19,7 +19,7 @@ var groupLimits = []int{0, 0, 1, 3, 16}
 // runs says whether the provider executes a plan.
 func (s Subject) runs(t *testing.T, plan *joincore.Plan) bool {
 	t.Helper()
-	err := device.Check(s.Provider, plan)
+	err := device.Check(s.Provider, Checked(t, plan))
 	if err != nil && !errors.Is(err, joincore.ErrUnsupported) {
 		t.Fatal(err)
 	}
@@ -247,11 +247,11 @@ func aggregateOfExpressions(r *rand.Rand, plan *joincore.Plan, integers bool) {
 		}
 		whole := *plan
 		whole.Root, whole.Output = a, nil
-		schema, err := whole.Schema()
+		checked, err := joincore.Check(&whole)
 		if err != nil {
 			continue // a sum of text, a computed key of 16 bytes
 		}
-		for i := range schema[a.ID] {
+		for i := range checked.Schema()[a.ID] {
 			whole.Output = append(whole.Output, joincore.ColumnRef{Input: a.ID, Column: i})
 		}
 		*plan = whole

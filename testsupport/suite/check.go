@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,7 +23,7 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 	}
 	mem, sink := &Arena{}, NewCollector(plan, batch)
 	var stats joincore.Stats
-	err = exec.Run(t.Context(), p, plan, inputs, mem, sink, opt, &stats)
+	err = Run(t.Context(), p, plan, inputs, mem, sink, opt, &stats)
 	if beyond8Bytes(plan, err) {
 		mem.empty(t, name)
 		sink.closed(t, name)
@@ -40,6 +41,26 @@ func Check(t *testing.T, name string, p device.Provider, plan *joincore.Plan, in
 		t.Fatalf("%s: %d rows counted, %d emitted", name, stats.RowsOut, sink.n)
 	}
 	return stats
+}
+
+// Checked checks a plan that is valid.
+func Checked(t testing.TB, plan *joincore.Plan) *joincore.Checked {
+	t.Helper()
+	checked, err := joincore.Check(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked
+}
+
+// Run checks a plan and executes it.
+func Run(ctx context.Context, p device.Provider, plan *joincore.Plan, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink,
+	opt exec.Options, stats *joincore.Stats) error {
+	checked, err := joincore.Check(plan)
+	if err != nil {
+		return err
+	}
+	return exec.Run(ctx, p, checked, inputs, mem, sink, opt, stats)
 }
 
 // Difference describes how the collected rows differ from those wanted; "" if they do
@@ -96,7 +117,7 @@ func beyond8Bytes(plan *joincore.Plan, err error) bool {
 	if !errors.Is(err, joincore.ErrUnsupported) {
 		return false
 	}
-	schema, err := plan.Schema()
+	checked, err := joincore.Check(plan)
 	if err != nil {
 		return false
 	}
@@ -104,7 +125,7 @@ func beyond8Bytes(plan *joincore.Plan, err error) bool {
 		for _, f := range a.Functions {
 			switch f.Kind {
 			case joincore.Min, joincore.Max, joincore.SumOfSquares:
-				if t, err := joincore.ValueType(f.Arg, schema.Column); err == nil && t.Width == 16 {
+				if t, err := joincore.ValueType(f.Arg, checked.Schema().Column); err == nil && t.Width == 16 {
 					return true
 				}
 			}

@@ -18,7 +18,7 @@ import (
 func (s Subject) survives(t *testing.T, c joinCase, plan *joincore.Plan, inputs []*joincore.Relation) {
 	t.Helper()
 	mem, sink := &Arena{}, NewCollector(plan, 100)
-	err := exec.Run(t.Context(), s.Provider, plan, inputs, mem, sink, c.options(), nil)
+	err := Run(t.Context(), s.Provider, plan, inputs, mem, sink, c.options(), nil)
 	if err != nil && !errors.Is(err, joincore.ErrInvalid) && !errors.Is(err, joincore.ErrRowTooWide) {
 		t.Fatalf("%v: %v", c, err)
 	}
@@ -128,7 +128,7 @@ func RowTooWide(t *testing.T, s Subject) {
 			Output: []joincore.ColumnRef{{Column: 0}, {Column: 1}},
 		}
 		sink := &Collector{capacity: 4, heap: 1000, columns: outputColumns(plan)}
-		err := exec.Run(t.Context(), s.Provider, plan, []*joincore.Relation{rel, rel}, &Arena{}, sink, exec.Options{}, nil)
+		err := Run(t.Context(), s.Provider, plan, []*joincore.Relation{rel, rel}, &Arena{}, sink, exec.Options{}, nil)
 		if !errors.Is(err, want) || want == nil && (err != nil || sink.n != 4) {
 			t.Errorf("%s: %v, %d rows", name, err, sink.n)
 		}

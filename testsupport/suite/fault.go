@@ -39,7 +39,7 @@ func Allocations(t *testing.T, s Subject) {
 		fails := func(failAt int, plan *joincore.Plan, inputs []*joincore.Relation) bool {
 			name := fmt.Sprintf("%v, %d inputs, allocation %d", a, len(inputs), failAt)
 			mem, sink := &Arena{FailAt: failAt}, NewCollector(plan, c.batch)
-			err := exec.Run(t.Context(), s.Provider, plan, inputs, mem, sink, c.options(), nil)
+			err := Run(t.Context(), s.Provider, plan, inputs, mem, sink, c.options(), nil)
 			mem.empty(t, name)
 			sink.closed(t, name)
 			if err != nil && !errors.Is(err, joincore.ErrBudget) {
@@ -105,7 +105,7 @@ func Sink(t *testing.T, s Subject) {
 					return context.Cause(ctx)
 				}}
 				mem := &Arena{}
-				err := exec.Run(ctx, s.Provider, plan, inputs, mem, sink, c.options(), nil)
+				err := Run(ctx, s.Provider, plan, inputs, mem, sink, c.options(), nil)
 				cancel(nil)
 				if !errors.Is(err, errSink) {
 					t.Fatalf("%s: %v", name, err)
@@ -130,7 +130,7 @@ func Cancel(t *testing.T, s Subject) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			mem, sink := &Arena{}, NewDiscarder(Int64Columns(1), 4, 1<<14)
 			start := time.Now()
-			err := exec.Run(ctx, s.Provider, plan, inputs, mem, sink, exec.Options{
+			err := Run(ctx, s.Provider, plan, inputs, mem, sink, exec.Options{
 				Decide: func(_ int, d costmodel.Decision) costmodel.Decision { d.Algorithm = a; return d },
 			}, nil)
 			cancel()

@@ -29,13 +29,13 @@ func NewCollector(plan *joincore.Plan, batch int) *Collector {
 }
 
 func outputColumns(plan *joincore.Plan) []joincore.Column {
-	schema, err := plan.Schema()
+	checked, err := joincore.Check(plan)
 	if err != nil {
 		panic(err)
 	}
 	var out []joincore.Column
 	for _, c := range plan.Output {
-		out = append(out, schema.Column(c))
+		out = append(out, checked.Schema().Column(c))
 	}
 	return out
 }

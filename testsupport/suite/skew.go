@@ -57,7 +57,7 @@ func Skew(t *testing.T, s Subject) {
 				}
 				sink := &sums{Discarder: NewDiscarder(outputColumns(plan), 4, 1<<13)}
 				var stats joincore.Stats
-				err := exec.Run(t.Context(), s.Provider, plan, []*joincore.Relation{left, right}, mem, sink, exec.Options{
+				err := Run(t.Context(), s.Provider, plan, []*joincore.Relation{left, right}, mem, sink, exec.Options{
 					Decide: func(int, costmodel.Decision) costmodel.Decision {
 						return costmodel.Decision{Algorithm: a, BuildLeft: buildLeft, Bits: 5}
 					},

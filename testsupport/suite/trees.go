@@ -77,7 +77,7 @@ func JoinStats(t *testing.T, s Subject) {
 			return d
 		}}
 		sink := NewCollector(plan, 100)
-		if err := exec.Run(t.Context(), s.Provider, plan, inputs, &Arena{}, sink, opt, &stats); err != nil {
+		if err := Run(t.Context(), s.Provider, plan, inputs, &Arena{}, sink, opt, &stats); err != nil {
 			t.Fatal(err)
 		}
 		type rows struct{ build, probe, out int64 }

@@ -54,7 +54,7 @@ func CheckArithmetic(t *testing.T, name string, p device.Provider, plan *joincor
 		return false
 	}
 	mem, sink := &Arena{}, NewCollector(plan, batch)
-	if got := exec.Run(t.Context(), p, plan, inputs, mem, sink, opt, nil); !errors.Is(got, joincore.ErrArithmetic) && !beyond8Bytes(plan, got) {
+	if got := Run(t.Context(), p, plan, inputs, mem, sink, opt, nil); !errors.Is(got, joincore.ErrArithmetic) && !beyond8Bytes(plan, got) {
 		t.Fatalf("%s: error %v, the oracle's is %v\n%s\n%s", name, got, err, Show(plan.Root), describe(inputs))
 	}
 	mem.empty(t, name)

@@ -67,7 +67,7 @@ func shares(t *testing.T, p device.Provider, want bool) {
 	plan := suite.PairPlan(small, large)
 	var stats joincore.Stats
 	sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
-	if err := exec.Run(t.Context(), p, plan, []*joincore.Relation{small, large}, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {
+	if err := suite.Run(t.Context(), p, plan, []*joincore.Relation{small, large}, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {
 		t.Fatal(err)
 	}
 	if stats.RowsOut != 300_000 || stats.Devices != 2 || (stats.Sent > 0) != want {

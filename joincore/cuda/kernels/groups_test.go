@@ -226,12 +226,8 @@ func compiled(t *testing.T, plan *joincore.Plan) (*program.Groups, *program.Prog
 		where = f.Predicate
 	}
 	a.Carry = nil
-	schema, err := plan.Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := rowsOf(plan)
-	g, err := program.NewGroups(where, a.Keys, a.Functions, schema[a.ID], rows)
+	g, err := program.NewGroups(where, a.Keys, a.Functions, suite.Checked(t, plan).Schema()[a.ID], rows)
 	if errors.Is(err, joincore.ErrUnsupported) {
 		return nil, nil
 	} else if err != nil {

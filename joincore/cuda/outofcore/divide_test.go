@@ -135,7 +135,7 @@ func TestDividedWithLittleMemory(t *testing.T) {
 	ran := 0
 	for _, mem := range []*suite.Arena{{}, {FailAt: 1}, {FailAt: 2}, {FailAt: 3}, {FailAt: 8}, {FailAt: 16}, {FailAt: 20}, {Limit: 7300}, {Limit: 20_000}} {
 		sink := suite.NewCollector(plan, 50)
-		err := exec.Run(t.Context(), p, plan, inputs, mem, sink, exec.Options{}, nil)
+		err := suite.Run(t.Context(), p, plan, inputs, mem, sink, exec.Options{}, nil)
 		if mem.InUse() != 0 {
 			t.Errorf("fail at %d, limit %d: %d bytes not freed", mem.FailAt, mem.Limit, mem.InUse())
 		}
@@ -209,7 +209,7 @@ func checkStopped(t *testing.T, p device.Provider, at int) {
 		t.Fatal(err)
 	}
 	join := func(ctx context.Context, mem joincore.Memory, sink joincore.Sink) error {
-		return exec.Run(ctx, p, plan, inputs, mem, sink, exec.Options{}, nil)
+		return suite.Run(ctx, p, plan, inputs, mem, sink, exec.Options{}, nil)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)

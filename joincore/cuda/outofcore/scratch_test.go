@@ -114,7 +114,7 @@ func TestDividedThroughSlabs(t *testing.T) {
 				t.Fatal(err)
 			}
 			sink, mem := suite.NewCollector(plan, 50), &suite.Arena{}
-			if err := exec.Run(t.Context(), p, plan, inputs, mem, sink, exec.Options{}, nil); err != nil {
+			if err := suite.Run(t.Context(), p, plan, inputs, mem, sink, exec.Options{}, nil); err != nil {
 				t.Fatalf("round %d, kind %d: %v", round, kind, err)
 			}
 			if diff := sink.Difference(want); diff != "" {

@@ -79,7 +79,8 @@ func TestChoiceBySize(t *testing.T) {
 				m.Jobs = JobDevices{Memory: memory, PeerGB: c.peerGB}
 				before, first := 1, map[int]int{}
 				for bits := 10; bits <= 32; bits++ {
-					plan, inputs := c.plan(1 << bits)
+					unchecked, inputs := c.plan(1 << bits)
+					plan := suite.Checked(t, unchecked)
 					n := len(m.choose(plan, inputs, list))
 					divided, ok := multi.Divide(plan, inputs)
 					fits := ok && multi.Bytes(inputs[1-divided]) <= memory/wholeShare

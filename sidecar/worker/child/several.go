@@ -43,7 +43,7 @@ func pays(from, to int) float64 {
 
 // choose returns the devices of a list on which a job runs, with the first one of the list
 // among them: each of the list could run it.
-func (m *Machine) choose(plan *joincore.Plan, inputs []*joincore.Relation, list []int) []int {
+func (m *Machine) choose(plan *joincore.Checked, inputs []*joincore.Relation, list []int) []int {
 	j, most := &m.Jobs, len(list)
 	if j.Most > 0 {
 		most = min(most, j.Most)
@@ -107,7 +107,7 @@ func (j *JobDevices) best(list []int, n int) []int {
 
 // team returns the devices that execute a job: the one that it has entered, and idle ones
 // if that pays. The caller must call leave.
-func (s *server) team(first *deviceQueue, plan *joincore.Plan, inputs []*joincore.Relation) (team []device.Provider, leave func()) {
+func (s *server) team(first *deviceQueue, plan *joincore.Checked, inputs []*joincore.Relation) (team []device.Provider, leave func()) {
 	list := []int{slices.Index(s.queues, first)}
 	for i, q := range s.queues {
 		if q != first && q.load() == 0 {

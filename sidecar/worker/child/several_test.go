@@ -37,11 +37,11 @@ func TestCount(t *testing.T) {
 		plan, inputs := sizedPair(c.rows)
 		m, list := machine(c.idle)
 		m.Jobs = c.jobs
-		if n := len(m.choose(plan, inputs, list)); n != c.want {
+		if n := len(m.choose(suite.Checked(t, plan), inputs, list)); n != c.want {
 			t.Errorf("%+v, %d rows, %d idle: %d devices", c.jobs, c.rows, c.idle, n)
 		}
 		plan.Root.(*joincore.Join).Kind = joincore.Full
-		if n := len(m.choose(plan, inputs, list)); n != 1 {
+		if n := len(m.choose(suite.Checked(t, plan), inputs, list)); n != 1 {
 			t.Errorf("a full join on %d devices", n)
 		}
 	}
@@ -63,20 +63,20 @@ func TestChoice(t *testing.T) {
 	plan, inputs := sizedPair(100_000_000)
 	m, list := machine(4)
 	m.Jobs = JobDevices{Memory: 72 << 30, PeerGB: 390, Most: 2, Best: func(list []int, n int) []int { return []int{list[0], list[len(list)-1]}[:n] }}
-	if set := m.choose(plan, inputs, list); !slices.Equal(set, []int{0, 3}) {
+	if set := m.choose(suite.Checked(t, plan), inputs, list); !slices.Equal(set, []int{0, 3}) {
 		t.Errorf("devices %v", set)
 	}
 	slow := costmodel.DefaultDeviceRates
 	slow.LinkInGB /= 10
 	m.Devices[3].Rates = &slow
-	if set := m.choose(plan, inputs, list); !slices.Equal(set, []int{0}) {
+	if set := m.choose(suite.Checked(t, plan), inputs, list); !slices.Equal(set, []int{0}) {
 		t.Errorf("devices %v, of which the last one has a slow link", set)
 	}
-	if set := m.choose(plan, inputs, []int{3, 0}); !slices.Equal(set, []int{3, 0}) {
+	if set := m.choose(suite.Checked(t, plan), inputs, []int{3, 0}); !slices.Equal(set, []int{3, 0}) {
 		t.Errorf("devices %v, of which the first one is slow", set)
 	}
 	m.Jobs.Best = func([]int, int) []int { return nil } // of an unknown mesh
-	if set := m.choose(plan, inputs, list); !slices.Equal(set, []int{0, 1}) {
+	if set := m.choose(suite.Checked(t, plan), inputs, list); !slices.Equal(set, []int{0, 1}) {
 		t.Errorf("devices %v, in their order", set)
 	}
 }
@@ -95,14 +95,14 @@ func TestTeam(t *testing.T) {
 	if err := s.queues[0].enter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	team, leave := s.team(s.queues[0], plan, inputs)
+	team, leave := s.team(s.queues[0], suite.Checked(t, plan), inputs)
 	if len(team) != 3 || team[0] != s.queues[0].Provider || s.queues[1].load() != 1 || s.queues[2].load() != 1 || s.queues[3].load() != 1 {
 		t.Errorf("%d devices", len(team))
 	}
 	if err := s.queues[1].enter(t.Context()); err != nil { // a further job on a device of the team
 		t.Fatal(err)
 	}
-	more, leaveMore := s.team(s.queues[1], plan, inputs)
+	more, leaveMore := s.team(s.queues[1], suite.Checked(t, plan), inputs)
 	if len(more) != 1 {
 		t.Errorf("%d devices for the second job", len(more))
 	}

@@ -71,7 +71,7 @@ var errOver = errors.New("the execution has ended")
 
 // inputs locates the rows of a plan. It returns the extents in use also with an
 // error.
-func (r *task) inputs(plan *joincore.Plan, list []*control.Relation) (out []*joincore.Relation, used []*extent, err error) {
+func (r *task) inputs(plan *joincore.Checked, list []*control.Relation) (out []*joincore.Relation, used []*extent, err error) {
 	if len(list) != len(plan.Inputs) {
 		return nil, nil, fmt.Errorf("%w: %d relations for %d inputs", control.ErrMalformed, len(list), len(plan.Inputs))
 	}
@@ -95,7 +95,7 @@ func (r *task) inputs(plan *joincore.Plan, list []*control.Relation) (out []*joi
 }
 
 // execute waits for a device and runs the plan on it, and on others if that pays.
-func (r *task) execute(plan *joincore.Plan, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
+func (r *task) execute(plan *joincore.Checked, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()
 	q := shortest(r.srv.queues)

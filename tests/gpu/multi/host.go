@@ -153,8 +153,7 @@ const (
 // execute returns the time of a join and what it says about itself, after checking its
 // result.
 func (h *hostBed) execute(ctx context.Context, p device.Provider, summed bool) (ms float64, stats joincore.Stats, err error) {
-	plan := h.plan(summed)
-	schema, err := plan.Schema()
+	plan, err := joincore.Check(h.plan(summed))
 	if err != nil {
 		return 0, stats, err
 	}
@@ -163,7 +162,7 @@ func (h *hostBed) execute(ctx context.Context, p device.Provider, summed bool) (
 	for range cap(s.batches) {
 		b := &joincore.Batch{Rows: batchRows}
 		for _, c := range plan.Output {
-			bytes := schema.Column(c).Width * batchRows
+			bytes := plan.Schema().Column(c).Width * batchRows
 			b.Columns = append(b.Columns, joincore.Vector{Values: memory[:bytes:bytes], Validity: make([]byte, (batchRows+7)/8)})
 			memory = memory[bytes:]
 		}

@@ -1,0 +1,196 @@
+package joincore
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Checked is a plan that can be executed: all that it reads exists, is visible there and has
+// the type that is needed. Only Check makes one, where a plan enters or where one has been
+// made of another. The plan does not change after that, but for the values of parameters and
+// for lists of integers, on which nothing of this depends.
+type Checked struct {
+	*plan
+	schema Schema
+}
+
+// plan is a Plan that only this package can make a Checked of.
+type plan = Plan
+
+// Schema returns the columns of all inputs of the plan.
+func (p *Checked) Schema() Schema { return p.schema }
+
+// Schema describes the columns of all inputs of a plan by their numbers: the
+// base inputs, then the derived ones.
+type Schema [][]Column
+
+// Column describes a column of an input that the schema has.
+func (s Schema) Column(c ColumnRef) Column { return s[c.Input][c.Column] }
+
+// Scope returns the scope of expressions of the plan where column describes
+// the columns that they may read.
+func (p *Plan) Scope(column func(ColumnRef) (Column, error)) *Scope {
+	return &Scope{Column: column, Derived: p.Derived, Parameters: len(p.Parameters)}
+}
+
+// Derived reports whether an input is the result of an aggregate: of the plan, or of
+// an earlier one.
+func (p *Plan) Derived(input int) bool { return input >= len(p.Inputs) || p.Inputs[input].Derived }
+
+var errPlan = fmt.Errorf("plan: %w", ErrInvalid)
+
+// Check checks a plan. Errors wrap ErrInvalid.
+func Check(p *Plan) (*Checked, error) {
+	if p.Algorithm != 0 && !slices.Contains(Algorithms[:], p.Algorithm) {
+		return nil, fmt.Errorf("%w: unknown algorithm %d", errPlan, p.Algorithm)
+	}
+	v := &checker{plan: p, schema: make(Schema, len(p.Inputs)+len(Aggregates(p.Root)))}
+	for i := range p.Inputs {
+		v.schema[i] = p.Inputs[i].Columns
+	}
+	visible, err := v.node(p.Root)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(v.scanned)
+	for i := range p.Inputs {
+		if i >= len(v.scanned) || v.scanned[i] != i || len(v.scanned) != len(p.Inputs) {
+			return nil, fmt.Errorf("%w: inputs and scans differ", errPlan)
+		}
+	}
+	for _, c := range p.Output {
+		if err := v.column(c, visible); err != nil {
+			return nil, err
+		}
+	}
+	own := *p
+	return &Checked{&own, v.schema}, nil
+}
+
+// CheckInputs returns an error that wraps ErrInvalid unless relations are as the plan
+// describes its inputs.
+func (p *Checked) CheckInputs(inputs []*Relation) error {
+	if len(inputs) != len(p.Inputs) {
+		return fmt.Errorf("%w: %d relations for %d inputs", errPlan, len(inputs), len(p.Inputs))
+	}
+	for i, r := range inputs {
+		if r == nil || !slices.Equal(r.Columns, p.Inputs[i].Columns) {
+			return fmt.Errorf("%w: relation %d is not as described", errPlan, i)
+		}
+	}
+	return nil
+}
+
+// checker checks a plan from the leaves up.
+type checker struct {
+	plan    *Plan
+	schema  Schema // of derived inputs those that are checked
+	scanned []int
+}
+
+// node returns the inputs whose columns are visible above it.
+func (v *checker) node(n Node) ([]int, error) {
+	switch n := n.(type) {
+	case *Scan:
+		if n == nil || n.Input < 0 || n.Input >= len(v.plan.Inputs) {
+			return nil, fmt.Errorf("%w: scan of an unknown input", errPlan)
+		}
+		v.scanned = append(v.scanned, n.Input)
+		return []int{n.Input}, nil
+	case *Filter:
+		visible, err := v.node(n.Child)
+		if err != nil {
+			return nil, err
+		}
+		return visible, v.expression(n.Predicate, visible)
+	case *Join:
+		return v.join(n)
+	case *Aggregate:
+		return v.aggregate(n)
+	}
+	return nil, fmt.Errorf("%w: node %T", errPlan, n)
+}
+
+func (v *checker) aggregate(n *Aggregate) ([]int, error) {
+	visible, err := v.node(n.Child)
+	if err != nil {
+		return nil, err
+	}
+	if n.ID < len(v.plan.Inputs) || n.ID >= len(v.schema) || v.schema[n.ID] != nil {
+		return nil, fmt.Errorf("%w: derived input %d", errPlan, n.ID)
+	}
+	columns, err := n.Columns(v.scope(visible))
+	if err != nil {
+		return nil, fmt.Errorf("plan: aggregate %d: %w", n.ID, err)
+	}
+	v.schema[n.ID] = columns
+	return []int{n.ID}, nil
+}
+
+func (v *checker) join(j *Join) ([]int, error) {
+	left, err := v.node(j.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := v.node(j.Right)
+	if err != nil {
+		return nil, err
+	}
+	if j.Kind < Inner || j.Kind > Anti {
+		return nil, fmt.Errorf("%w: join kind %d", errPlan, j.Kind)
+	}
+	for _, k := range j.Keys {
+		if err := v.key(k, left, right); err != nil {
+			return nil, err
+		}
+	}
+	both := slices.Concat(left, right)
+	if j.Residual != nil {
+		if err := v.expression(j.Residual, both); err != nil {
+			return nil, err
+		}
+	}
+	if j.Kind == Semi || j.Kind == Anti {
+		return left, nil
+	}
+	return both, nil
+}
+
+func (v *checker) key(k KeyPair, left, right []int) error {
+	if err := v.column(k.Left, left); err != nil {
+		return err
+	}
+	if err := v.column(k.Right, right); err != nil {
+		return err
+	}
+	a, b := v.schema.Column(k.Left), v.schema.Column(k.Right)
+	if !k.Class.Compares(a, b) {
+		return fmt.Errorf("%w: key class %d of columns %v and %v", errPlan, k.Class, k.Left, k.Right)
+	}
+	return nil
+}
+
+func (v *checker) column(c ColumnRef, visible []int) error {
+	if !slices.Contains(visible, c.Input) || c.Column < 0 || c.Column >= len(v.schema[c.Input]) {
+		return fmt.Errorf("%w: no column %v here", errPlan, c)
+	}
+	return nil
+}
+
+// expression checks a condition over the rows of a node.
+func (v *checker) expression(e Expr, visible []int) error {
+	if err := v.scope(visible).Check(e); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	return nil
+}
+
+// scope is that of the expressions over the rows of a node.
+func (v *checker) scope(visible []int) *Scope {
+	return v.plan.Scope(func(c ColumnRef) (Column, error) {
+		if err := v.column(c, visible); err != nil {
+			return Column{}, err
+		}
+		return v.schema.Column(c), nil
+	})
+}
