@@ -25,6 +25,21 @@ const (
 	GreaterEqual
 )
 
+// Mirrored returns the comparison with its sides exchanged.
+func (op CompareOp) Mirrored() CompareOp {
+	switch op {
+	case Less:
+		return Greater
+	case LessEqual:
+		return GreaterEqual
+	case Greater:
+		return Less
+	case GreaterEqual:
+		return LessEqual
+	}
+	return op
+}
+
 // Compare compares two integers of any widths by value, or two strings of
 // bytes: by their first byte that differs, unsigned, and a prefix is less than
 // what it begins. It is unknown where either is NULL.

@@ -19,38 +19,6 @@ type ColumnRef struct {
 	Column int
 }
 
-// KeyClass says when two key values are equal. NULL equals nothing.
-type KeyClass uint8
-
-const (
-	// KeyInt compares signed integers by value, across widths 1, 2, 4 and 8.
-	KeyInt KeyClass = iota + 1
-	// KeyBytes compares Fixed columns of one width by their bytes.
-	KeyBytes
-	// KeyVarlena compares Varlena values by their bytes, header and padding included.
-	KeyVarlena
-)
-
-// Compares reports whether the class compares values of two columns.
-func (k KeyClass) Compares(a, b Column) bool {
-	switch k {
-	case KeyInt:
-		return a.IsInt() && b.IsInt()
-	case KeyBytes:
-		return a.Kind == Fixed && b.Kind == Fixed && a.Width == b.Width
-	case KeyVarlena:
-		return a.Kind == Varlena && b.Kind == Varlena
-	}
-	return false
-}
-
-// KeyPair is one equality of a join.
-type KeyPair struct {
-	Left  ColumnRef // below the join's left child
-	Right ColumnRef // below the join's right child
-	Class KeyClass
-}
-
 // Node is an operator of the plan tree: *Scan, *Filter, *Join or *Aggregate.
 type Node interface{ node() }
 

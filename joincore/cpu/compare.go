@@ -32,25 +32,10 @@ func comparisonOf(op joincore.CompareOp) comparison {
 	return comparison{op, 0}
 }
 
-// mirrored returns the operation with its sides exchanged.
-func mirrored(op joincore.CompareOp) joincore.CompareOp {
-	switch op {
-	case joincore.Less:
-		return joincore.Greater
-	case joincore.LessEqual:
-		return joincore.GreaterEqual
-	case joincore.Greater:
-		return joincore.Less
-	case joincore.GreaterEqual:
-		return joincore.LessEqual
-	}
-	return op
-}
-
 // newCompare puts a constant on the right.
 func newCompare(op joincore.CompareOp, left, right value) *compare {
 	if _, ok := left.(*constant); ok {
-		op, left, right = mirrored(op), right, left
+		op, left, right = op.Mirrored(), right, left
 	}
 	return &compare{comparisonOf(op), left, right}
 }

@@ -180,7 +180,7 @@ func spanWord(b []byte) uint64 {
 		return binary.LittleEndian.Uint64(b)
 	}
 	if len(b) > 8 {
-		return hashBytes(0, b)
+		return joincore.HashBytes(0, b)
 	}
 	var w uint64
 	for i, x := range b {
@@ -207,7 +207,7 @@ func (g *grouper) hash() {
 	}
 	for _, words := range k.words {
 		for i, w := range words {
-			k.hash[i] = fold(k.hash[i], w)
+			k.hash[i] = joincore.HashWord(k.hash[i], w)
 		}
 	}
 	if g.plan.dev.collide {

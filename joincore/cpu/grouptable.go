@@ -120,7 +120,7 @@ func (t *groupTable) hashOf(g int) uint64 {
 	}
 	h := d.seed
 	for _, words := range t.c64[:t.plan.words] {
-		h = fold(h, words[g])
+		h = joincore.HashWord(h, words[g])
 	}
 	if d.collide {
 		h &= 1
@@ -212,3 +212,13 @@ func (t *groupTable) store(b []byte, size int) (int, error) {
 	t.used += size
 	return at, nil
 }
+
+// slotOf returns the entry at which the search for a group begins, in a table of
+// 1<<(64-shift) entries. A table of groups grows with them, and it may meet them in the
+// order of the highest bits of their hash: as a partitioned join or another aggregation
+// returns them. The slot must not depend on those bits alone, else all groups so far share
+// a part of the table. Multiples of the golden ratio spread any range of hashes evenly.
+func slotOf(hash uint64, shift uint) uint64 { return hash * goldenRatio >> (shift & 63) }
+
+// goldenRatio is the fraction of the golden ratio, times 1<<64.
+const goldenRatio = 0x9e3779b97f4a7c15

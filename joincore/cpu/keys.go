@@ -1,9 +1,6 @@
 package cpu
 
 import (
-	"encoding/binary"
-	"math/bits"
-
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
@@ -112,14 +109,14 @@ func (k *keyer) hash(keys []uint64, p *device.KeyPart, c *column, s *slot) {
 	case p.Class == joincore.KeyVarlena:
 		for i := range keys {
 			if segment, row, ok := s.at(i); ok {
-				keys[i] = hashBytes(keys[i], c.varlena(segment, row))
+				keys[i] = joincore.HashBytes(keys[i], c.varlena(segment, row))
 			}
 		}
 	case c.width <= 8:
 		part := k.st.second[:len(keys)]
 		k.st.fetchInts(part, c, s)
 		for i, v := range part {
-			keys[i] = fold(keys[i], v)
+			keys[i] = joincore.HashWord(keys[i], v)
 		}
 	default:
 		words := c.width / 8
@@ -129,7 +126,7 @@ func (k *keyer) hash(keys []uint64, p *device.KeyPart, c *column, s *slot) {
 				continue
 			}
 			for _, w := range c.v64[segment][int(row)*words : (int(row)+1)*words] {
-				keys[i] = fold(keys[i], w)
+				keys[i] = joincore.HashWord(keys[i], w)
 			}
 		}
 	}
@@ -144,33 +141,4 @@ func mix(x uint64) uint64 {
 	x ^= x >> 29
 	x *= 0xd6e8feb86659fd93
 	return x
-}
-
-// slotOf returns the entry at which the search for a group begins, in a table of
-// 1<<(64-shift) entries. A table of groups grows with them, and it may meet them in the
-// order of the highest bits of their hash: as a partitioned join or another aggregation
-// returns them. The slot must not depend on those bits alone, else all groups so far share
-// a part of the table. Multiples of the golden ratio spread any range of hashes evenly.
-func slotOf(hash uint64, shift uint) uint64 { return hash * goldenRatio >> (shift & 63) }
-
-// goldenRatio is the fraction of the golden ratio, times 1<<64.
-const goldenRatio = 0x9e3779b97f4a7c15
-
-// fold mixes one more word into a hash.
-func fold(h, w uint64) uint64 {
-	hi, lo := bits.Mul64(h^w^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
-	return hi ^ lo ^ h>>17
-}
-
-// hashBytes hashes a value of any length into h.
-func hashBytes(h uint64, b []byte) uint64 {
-	n := len(b)
-	for ; len(b) >= 8; b = b[8:] {
-		h = fold(h, binary.LittleEndian.Uint64(b))
-	}
-	var last uint64
-	for i, x := range b {
-		last |= uint64(x) << (8 * i)
-	}
-	return fold(fold(h, last), uint64(n))
 }

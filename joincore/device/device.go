@@ -24,7 +24,7 @@
 // also wait by itself if its next step needs a number.
 //
 // Optional abilities are small interfaces that their users declare: to predict the
-// time to return a result and to tell what it has copied from others (package run), to
+// time to return a result and to tell what it has copied from others (package exec), to
 // read inputs together with others (package multi), to register host memory, and to name
 // missing optional features. Lost tells whether a device is lost.
 //

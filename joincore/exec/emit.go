@@ -114,33 +114,24 @@ func (e *Emitter) Close() {}
 // Collect returns a Pipeline.Consume that stores rows as tuples of row ids.
 func Collect(t device.Tuples) func(context.Context, device.ChunkStream) Consumer {
 	return func(ctx context.Context, st device.ChunkStream) Consumer {
-		return &collector{ctx: ctx, st: st, tuples: t}
+		return &queued{ctx, st, func(r device.Rows) error { return st.Append(r, t) }}
 	}
 }
-
-type collector struct {
-	ctx    context.Context
-	st     device.ChunkStream
-	tuples device.Tuples
-}
-
-func (c *collector) Push(r device.Rows, _ int) error { return c.st.Append(r, c.tuples) }
-func (c *collector) Finish() error                   { return c.st.Sync(c.ctx) }
-func (c *collector) Close()                          {}
 
 // Group returns a Pipeline.Consume that groups rows.
 func Group(a device.Aggregation) func(context.Context, device.ChunkStream) Consumer {
 	return func(ctx context.Context, st device.ChunkStream) Consumer {
-		return &grouper{ctx: ctx, st: st, to: a}
+		return &queued{ctx, st, func(r device.Rows) error { return st.Group(ctx, r, a) }}
 	}
 }
 
-type grouper struct {
-	ctx context.Context
-	st  device.ChunkStream
-	to  device.Aggregation
+// queued is a consumer whose work is queued on the worker's stream.
+type queued struct {
+	ctx  context.Context
+	st   device.ChunkStream
+	take func(device.Rows) error
 }
 
-func (g *grouper) Push(r device.Rows, _ int) error { return g.st.Group(g.ctx, r, g.to) }
-func (g *grouper) Finish() error                   { return g.st.Sync(g.ctx) }
-func (g *grouper) Close()                          {}
+func (q *queued) Push(r device.Rows, _ int) error { return q.take(r) }
+func (q *queued) Finish() error                   { return q.st.Sync(q.ctx) }
+func (q *queued) Close()                          {}

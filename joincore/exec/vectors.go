@@ -81,7 +81,7 @@ func (e *estimator) divisionBytes(buildRows, probeRows int64, columns int) int64
 // same time. A table has entries for the distinct keys of an average partition, or twice as
 // many, and a chain through all rows of its own, if keys repeat. One key may be all rows:
 // each worker that probes with a part of a partition has a table of all of it, but such a
-// part has at least 4 times the rows of the table (algo.partitionJoin).
+// part has at least 4 times the rows of the table (partitionJoin).
 func (e *estimator) partitionTables(buildRows, probeRows int64) int64 {
 	streams := int64(e.streams())
 	entries := min(buildRows, max(leastRange, 2*(buildRows>>costmodel.Bits(buildRows))))

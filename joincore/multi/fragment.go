@@ -123,7 +123,8 @@ func (f *fragment) aggregate(n *joincore.Aggregate) *joincore.Aggregate {
 	return own
 }
 
-// plan returns the plan that members execute to get some columns of the plan.
+// plan returns the plan that members execute to get some columns of the plan. It is checked
+// once for all of them.
 func (f *fragment) plan(output []joincore.ColumnRef) (*joincore.Checked, error) {
 	p := &joincore.Plan{Root: f.root, Output: f.refs(output), Parameters: f.x.plan.Parameters, Algorithm: f.x.plan.Algorithm}
 	for _, t := range f.tables {

@@ -2,7 +2,6 @@ package multi
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"gpujoin/joincore"
 )
@@ -11,29 +10,6 @@ import (
 type keyColumn struct {
 	ref   joincore.ColumnRef
 	class joincore.KeyClass
-}
-
-// Odd constants of the hash: the golden ratio's fraction, and xxHash's second prime.
-const (
-	goldenRatio = 0x9E3779B97F4A7C15
-	prime       = 0xC2B2AE3D27D4EB4F
-)
-
-// mix adds a word to a hash.
-func mix(h, x uint64) uint64 {
-	high, low := bits.Mul64(h^x^prime, goldenRatio)
-	return high ^ low
-}
-
-// mixBytes adds bytes to a hash.
-func mixBytes(h uint64, b []byte) uint64 {
-	h = mix(h, uint64(len(b)))
-	for ; len(b) >= 8; b = b[8:] {
-		h = mix(h, binary.LittleEndian.Uint64(b))
-	}
-	var last [8]byte
-	copy(last[:], b)
-	return mix(h, binary.LittleEndian.Uint64(last[:]))
 }
 
 // integer reads a signed integer of 1, 2, 4 or 8 bytes.
@@ -59,6 +35,9 @@ func payload(value []byte) []byte {
 	return p
 }
 
+// nullWord stands for NULL in a hash. A value may have the same hash.
+const nullWord = 0xC2B2AE3D27D4EB4F
+
 // hashColumn adds a column of rows [first, first+len(hashes)) of a segment to their hashes.
 // Rows in which it is NULL are marked in nulls, if that is not nil; otherwise NULLs are
 // equal values.
@@ -70,13 +49,13 @@ func hashColumn(v *joincore.Vector, c joincore.Column, integers bool, first int,
 			if nulls != nil {
 				nulls[i] = true
 			}
-			hashes[i] = mix(hashes[i], prime)
+			hashes[i] = joincore.HashWord(hashes[i], nullWord)
 		case c.Kind == joincore.Varlena:
-			hashes[i] = mixBytes(hashes[i], payload(v.Variable(row)))
+			hashes[i] = joincore.HashBytes(hashes[i], payload(v.Variable(row)))
 		case integers:
-			hashes[i] = mix(hashes[i], integer(v.Values, c.Width, row))
+			hashes[i] = joincore.HashWord(hashes[i], integer(v.Values, c.Width, row))
 		default:
-			hashes[i] = mixBytes(hashes[i], v.Values[c.Width*row:c.Width*(row+1)])
+			hashes[i] = joincore.HashBytes(hashes[i], v.Values[c.Width*row:c.Width*(row+1)])
 		}
 	}
 }

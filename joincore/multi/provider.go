@@ -1,3 +1,29 @@
+// Package multi is a provider that spreads plans over several devices. Each device is a
+// member: a provider of its own, with which package exec executes fragments of the plan.
+//
+// A provider from Replicate exchanges no rows: members divide one input and read the others
+// whole (Divide). The rest is about a provider from New, which exchanges rows.
+//
+// A fragment is as much of a plan as members can execute each on its own rows: filters,
+// one join, aggregates. Between fragments, rows are exchanged so that those that belong
+// together meet on one member. The steps of an exchange:
+//
+//  1. Hash: each member computes the partition of each of its rows from the key, and
+//     counts rows by partition.
+//  2. Assign: exchange.Assign decides from all counts which members get which
+//     partitions, and of which side.
+//  3. Scatter: each member writes its rows in column layout into blocks, one for each
+//     set of members that get the same rows.
+//  4. Exchange: package exchange/live sends the blocks over the links of the mesh.
+//
+// The rows of an input are divided evenly at first. Rows that find no partner and are
+// not returned stay where they are and are dropped. Rows with a NULL in the key of a join
+// never leave their member. An aggregate is computed after an exchange by its keys; if
+// its functions allow it, and it promises fewer rows, each member first groups its own
+// rows, and partial groups are exchanged and merged.
+//
+// The host does the first three steps, so that rows pass through its memory between
+// fragments.
 package multi
 
 import (
@@ -8,6 +34,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exchange"
+	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/exec"
 )
 
@@ -83,4 +110,28 @@ func (x *coordinator) execute(sink joincore.Sink, stats *joincore.Stats) error {
 	err := x.root(sink)
 	x.report(stats, time.Since(start))
 	return err
+}
+
+// Group is the memory of the members, as many as the mesh has GPUs, and the links
+// between them. Its methods are safe for concurrent use.
+type Group interface {
+	live.Fabric
+	// Rows returns memory of a member for rows, at least 1 byte, of unspecified
+	// content. Its host memory comes from mem.
+	Rows(mem joincore.Memory, member int, bytes int64) (Rows, error)
+}
+
+// Rows is memory of a member that the host writes before an exchange and reads after
+// it. One goroutine uses it at a time.
+type Rows interface {
+	// Buffer returns the memory that copies read and write.
+	Buffer() live.Buffer
+	// Bytes returns what the host reads and writes. It is 64-byte aligned.
+	Bytes() []byte
+	// Upload makes bytes that the host has written visible to copies.
+	Upload(ctx context.Context, offset, bytes int64) error
+	// Download makes bytes that copies have written visible to the host.
+	Download(ctx context.Context, offset, bytes int64) error
+	// Free releases the memory. No copy uses it any more.
+	Free()
 }

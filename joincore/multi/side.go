@@ -31,7 +31,9 @@ const mostPartitions = 1 << 12
 // chunk is how many rows a pass handles between two looks at the context.
 const chunk = 1 << 12
 
-// hash is the first pass: it computes the partition of each row and counts rows.
+// hash is the first pass: it computes the partition of each row and counts rows. The
+// partition is in the lowest bits of the hash. What members partition and group by is in the
+// highest bits of theirs, so that the rows of few partitions here fill all of the members' own.
 func (s *side) hash(partitions int) error {
 	x := s.table.x
 	n := x.members()

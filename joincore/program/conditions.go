@@ -64,7 +64,7 @@ func (c *compiler) condition(e joincore.Expr) {
 		wide, o, reversed, done := c.both(e.Left, e.Right)
 		op := e.Op
 		if reversed {
-			op = mirrored(op)
+			op = op.Mirrored()
 		}
 		if o.kind == Constant && !wide {
 			c.emit(CompareConstant, uint8(op), operand{index: o.index}, 0, 0)
@@ -79,21 +79,6 @@ func (c *compiler) condition(e joincore.Expr) {
 	default:
 		c.fail(unsupported("condition %T", e))
 	}
-}
-
-// mirrored returns the comparison with its sides exchanged.
-func mirrored(op joincore.CompareOp) joincore.CompareOp {
-	switch op {
-	case joincore.Less:
-		return joincore.Greater
-	case joincore.LessEqual:
-		return joincore.GreaterEqual
-	case joincore.Greater:
-		return joincore.Less
-	case joincore.GreaterEqual:
-		return joincore.LessEqual
-	}
-	return op
 }
 
 func (c *compiler) isNull(e *joincore.IsNull) {

@@ -94,7 +94,7 @@ func rewrite(plan *joincore.Checked) (*rewriting, error) {
 	for range w.listed {
 		out.Inputs = append(out.Inputs, joincore.Input{Columns: listedColumns})
 	}
-	checked, err := joincore.Check(out)
+	checked, err := joincore.Check(out) // it has other columns, inputs and parameters
 	if err != nil {
 		return nil, err
 	}
