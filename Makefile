@@ -34,7 +34,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds bench-join bench-load sim regress-forced differential sqllogic lint clean
+.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-load sim regress-forced differential sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -81,6 +81,9 @@ tpch: build duckdb ## run TPC-H natively and offloaded, and DuckDB: make tpch SF
 
 tpcds: build duckdb ## the same for the 99 queries of TPC-DS: make tpcds SF=1 RUNS=1; writes build/tpcds.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
+
+ablation: build duckdb ## measure what each correction of the cost model gains, over TPC-H and TPC-DS: make ablation SF=1 RUNS=3; writes build/ablation.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench ablation -sf $(SF) $(if $(RUNS),-runs $(RUNS))
 
 bench-join: build ## compare joins of 10 M rows with native plans; writes build/bench-join.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench join $(if $(RUNS),-runs $(RUNS))

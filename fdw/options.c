@@ -40,6 +40,31 @@ double		gj_ns_cost = 0.0003;	/* GJ_NS_COST */
 double		gj_cost_margin = 0.1;
 int			gj_algorithm = GJ_ALGORITHM_AUTO;
 
+static int	without = GJ_CORRECTIONS;	/* gpujoin.debug_without */
+
+static const struct config_enum_entry corrections[] = {
+	{"none", GJ_CORRECTIONS, false},
+	{"columns", GJ_COLUMNS_GROWTH, false},
+	{"ranges", GJ_RANGES_GROWTH, false},
+	{"statistics", GJ_STATISTICS_GROWTH, false},
+	{"groups", GJ_GROUPS_GROWTH, false},
+	{"table_order", GJ_TABLE_ORDER, false},
+	{"probes", GJ_PROBES_FOUND, false},
+	{"unit_without_ours", GJ_UNIT_WITHOUT_OURS, false},
+	{"unit_of_path", GJ_UNIT_OF_PATH, false},
+	{"unit_of_order", GJ_UNIT_OF_ORDER, false},
+	{"topmost", GJ_TOPMOST_LAST, false},
+	{"many_results", GJ_MANY_RESULTS, false},
+	{"prefetch", GJ_PREFETCH, false},
+	{NULL, 0, false}
+};
+
+bool
+gj_corrects(GjCorrection correction)
+{
+	return without != (int) correction;
+}
+
 static const struct config_enum_entry algorithms[] = {
 	{"auto", GJ_ALGORITHM_AUTO, false},
 	{"phj-om", GJ_ALGORITHM_PHJ_OM, false},
@@ -187,6 +212,11 @@ gj_define_options(void)
 	define_cost("gpujoin.cost_margin",
 				"Sets the fraction by which the estimated cost of an offloaded join's own work is increased.",
 				&gj_cost_margin);
+
+	DefineCustomEnumVariable("gpujoin.debug_without",
+							 "Leaves out one correction of the cost model, to measure what it gains.", NULL,
+							 &without, without, corrections,
+							 PGC_USERSET, GUC_EXPLAIN | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("gpujoin");
 }

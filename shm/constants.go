@@ -17,7 +17,7 @@ package shm
 // Versions, which both sides must have in common.
 const (
 	ProtocolVersion = 4
-	LayoutVersion   = 10
+	LayoutVersion   = 11
 )
 
 // Extents.

@@ -20,7 +20,7 @@
 #define GPUJOIN_LAYOUT_H
 
 #define GJ_PROTOCOL_VERSION 4
-#define GJ_LAYOUT_VERSION	10
+#define GJ_LAYOUT_VERSION	11
 
 #include "extent.h"
 #include "filter.h"

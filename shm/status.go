@@ -18,11 +18,16 @@ type Status struct {
 	ProbeNS    [RatePoints]float64 `c:"probe_ns"`
 	ColumnNS   float64             `c:"column_ns"` // one more 8-byte output column, per row
 	// per row and core, grouping into 2^(4+6i) groups with one sum
-	GroupNS       [GroupPoints]float64 `c:"group_ns"`
-	FunctionNS    float64              `c:"function_ns"` // one more function of the group
-	OperationNS   float64              `c:"operation_ns"`
-	ConditionNS   float64              `c:"condition_ns"`
-	DaemonVersion [32]byte             `c:"daemon_version"`
+	GroupNS     [GroupPoints]float64 `c:"group_ns"`
+	FunctionNS  float64              `c:"function_ns"` // one more function of the group
+	OperationNS float64              `c:"operation_ns"`
+	ConditionNS float64              `c:"condition_ns"`
+	// of one core, for the planner's rates of native plans
+	CachedProbeNS float64  `c:"cached_probe_ns"`
+	MemoryLoadNS  float64  `c:"memory_load_ns"`
+	CachedBytes   float64  `c:"cached_bytes"`   // size up to which random accesses hit a cache
+	UncachedBytes float64  `c:"uncached_bytes"` // size from which on they all miss
+	DaemonVersion [32]byte `c:"daemon_version"`
 	// what a backend must speak: planners do not offer a daemon of another version
 	ProtocolVersion uint32 `c:"protocol_version"`
 	JobVersion      uint32 `c:"job_version"`

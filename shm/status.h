@@ -63,6 +63,12 @@ struct gj_status
 	double		function_ns;	/* one more function of the group */
 	double		operation_ns;	/* one arithmetic operation */
 	double		condition_ns;	/* one comparison of a column */
+	/* what one core needs for a probe of a hash table in its own cache, and for a
+	 * load from memory whose address is the result of the load before */
+	double		cached_probe_ns;
+	double		memory_load_ns;
+	double		cached_bytes;	/* size up to which random accesses hit a cache */
+	double		uncached_bytes; /* size from which on they all miss */
 	char		daemon_version[32]; /* NUL-terminated */
 	uint32_t	protocol_version;	/* GJ_PROTOCOL_VERSION */
 	uint32_t	job_version;	/* of the job documents that the daemon takes */

@@ -28,6 +28,8 @@ func (o *Options) status() shm.Status {
 		Cores: uint32(o.Cores), Processors: uint32(o.Processors), ExtentSize: uint64(o.ExtentSize), Budget: uint64(o.Budget),
 		BuildNS: rates.BuildNS, ProbeNS: rates.ProbeNS, ColumnNS: rates.ColumnNS,
 		GroupNS: rates.GroupNS, FunctionNS: rates.FunctionNS, OperationNS: rates.OperationNS, ConditionNS: rates.ConditionNS,
+		CachedProbeNS: rates.Machine.ProbeNS, MemoryLoadNS: rates.Machine.LoadNS,
+		CachedBytes: rates.Machine.CachedBytes, UncachedBytes: rates.Machine.UncachedBytes,
 	}
 	shm.PutText(s.DaemonVersion[:], Version)
 	return s

@@ -113,6 +113,11 @@ is_valid(const struct gj_status *status)
 	for (int i = 0; i < GJ_GROUP_POINTS; i++)
 		if (!is_rate(status->group_ns[i]))
 			return false;
+	if (!(status->cached_probe_ns > 0) || !(status->memory_load_ns > 0) ||
+		!is_rate(status->cached_probe_ns) || !is_rate(status->memory_load_ns) ||
+		!is_rate(status->cached_bytes) || !is_rate(status->uncached_bytes) ||
+		status->cached_bytes < 1 || status->uncached_bytes <= status->cached_bytes)
+		return false;
 	return is_rate(status->column_ns) && is_rate(status->function_ns) &&
 		is_rate(status->operation_ns) && is_rate(status->condition_ns) &&
 		memchr(status->daemon_version, '\0', sizeof(status->daemon_version)) != NULL;

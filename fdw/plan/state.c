@@ -156,7 +156,7 @@ gj_query_daemon(GjQuery *query)
 		query->asked_daemon = true;
 		query->daemon = gj_daemon_state(&query->status);
 		if (query->daemon == GJ_DAEMON_READY)
-			gj_set_processors(query->status.processors);
+			gj_set_machine(&query->status);
 	}
 	return query->daemon == GJ_DAEMON_READY ? &query->status : NULL;
 }

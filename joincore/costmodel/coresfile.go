@@ -20,6 +20,7 @@ func makeTypicalRates() Rates {
 		ProbeNS:  [Points]float64{11, 12, 13, 16, 18, 20, 23, 28},
 		ColumnNS: 0.4,
 		NPJRows:  1 << 17,
+		Machine:  TypicalMachine,
 	}
 	r.AssumeGroups()
 	return r
@@ -29,7 +30,7 @@ func makeTypicalRates() Rates {
 const Implausible = 2
 
 // CautiousRates returns the rates to assume until this machine is measured. They
-// exceed typical ones by the factor by which saved rates may be wrong: to run a join
+// exceed typical ones of the daemon's work by the factor by which saved rates may be wrong: to run a join
 // natively for some seconds costs less than a plan that is slower in the daemon, and
 // PostgreSQL may keep a plan for as long as a session lasts.
 func CautiousRates() Rates {
@@ -58,7 +59,7 @@ func (r *Rates) plausible() bool {
 			return false
 		}
 	}
-	return r.NPJRows >= 0
+	return r.NPJRows >= 0 && r.Machine.plausible()
 }
 
 // QuietShare is the share of its cores' time that a measurement must get to be

@@ -36,6 +36,7 @@ type Rates struct {
 	FunctionNS  float64
 	OperationNS float64
 	ConditionNS float64
+	Machine     Machine // what native plans depend on
 	// NPJRows is the number of build rows from which partitioning was faster;
 	// 0: not measured.
 	NPJRows int64

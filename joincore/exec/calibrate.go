@@ -53,6 +53,9 @@ func Calibrate(ctx context.Context, p device.Provider, mem joincore.Memory) (r c
 	if r.ColumnNS, err = c.column(); err != nil {
 		return costmodel.Rates{}, 0, err
 	}
+	if r.Machine, err = machine(mem); err != nil {
+		return costmodel.Rates{}, 0, err
+	}
 	// On a busy machine this would take many times as long and yield little.
 	r.AssumeGroups()
 	if c.share() >= groupShare {

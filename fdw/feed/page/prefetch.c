@@ -18,6 +18,7 @@
 
 #include "compat.h"
 #include "feed/page/page.h"
+#include "options.h"
 
 #define CACHE_LINE 64
 
@@ -74,7 +75,7 @@ gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer b
 
 	prefetch->next = InvalidBuffer;
 	prefetch->rest = NULL;
-	if (block == InvalidBlockNumber)
+	if (block == InvalidBlockNumber || !gj_corrects(GJ_PREFETCH))
 		return;
 	if (prefetch->skip > 0)
 	{

@@ -46,9 +46,7 @@ typedef struct QueryBlock
 	Path	   *native;			/* the fallback of both variants */
 	Path		cheapest;		/* the node that native is a copy of: core may
 								 * free it when it has added the first variant */
-	GjNativeTime time;			/* of it */
-	double		unit;			/* of its cost */
-	Cost		scan_margins[GJ_VARIANTS];
+	GjRival		rival;			/* cheapest */
 } QueryBlock;
 
 /* ---- the expressions that the node delivers ---- */
@@ -225,8 +223,8 @@ cost_block(const QueryBlock *block, double rows, GjBlockPath *block_path)
 
 	gj_set_disabled(path, gj_debug_force ? 0 : block_path->tree->disabled);
 	path->rows = rows;
-	path->startup_cost = gj_job_cost(block_path->tree) + block->scan_margins[block_path->variant] +
-		target.startup + grouping_cost(block, block_path);
+	path->startup_cost = gj_job_cost(block_path->tree) + target.startup +
+		grouping_cost(block, block_path);
 	path->total_cost = path->startup_cost + gj_return_cost(block_path->groups, weight) +
 		rows * block_path->growth * target.per_tuple;
 	if (gj_debug_force)
@@ -273,15 +271,13 @@ add_serial(QueryBlock *block, GjTree *tree)
 {
 	GjBlockPath *path = make_path(block, GJ_SERIAL, tree);
 	CustomPath *cpath = &path->cpath;
-	double		unit = block->unit;
+	double		unit;
 
 	cpath->custom_paths = gj_input_paths(tree, block->native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, block->native->rows, path);
-	if (!gj_debug_force)
-		unit = gj_unit_of(cpath->path.total_cost, &block->cheapest, &block->time, unit);
-	path->time = gj_own_time(&block->cheapest, &block->time, cpath->path.total_cost, unit,
-							 path->growth);
+	unit = gj_unit(&block->rival, cpath->path.total_cost);
+	path->time = gj_own_time(&block->rival, cpath->path.total_cost, unit, path->growth);
 	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
@@ -300,7 +296,6 @@ add_parallel(QueryBlock *block, GjTree *tree)
 	GjBlockPath *top = palloc0(sizeof(GjBlockPath));
 	CustomPath *above = &top->cpath;
 	Path	   *native = block->native;
-	double		unit = block->unit;
 	GatherPath *gather;
 
 	feed->cpath.custom_paths = gj_input_paths(tree, NULL);
@@ -329,11 +324,11 @@ add_parallel(QueryBlock *block, GjTree *tree)
 	}
 	else
 	{
+		double		unit = gj_unit(&block->rival, gather->path.total_cost);
+
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
-		unit = gj_unit_of(above->path.total_cost, &block->cheapest, &block->time, unit);
-		top->time = gj_own_time(&block->cheapest, &block->time, above->path.total_cost, unit,
-								feed->growth);
+		top->time = gj_own_time(&block->rival, above->path.total_cost, unit, feed->growth);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
 		convert_cost(&above->path, unit);
@@ -348,7 +343,7 @@ add_parallel(QueryBlock *block, GjTree *tree)
  * is left, and have it as its fallback.
  */
 static GjReject
-find_native(QueryBlock *block, GjTree **trees)
+find_native(QueryBlock *block)
 {
 	const Path *cheapest;
 
@@ -356,14 +351,8 @@ find_native(QueryBlock *block, GjTree **trees)
 	if (block->native == NULL)
 		return GJ_REJECT_NATIVE;
 	block->cheapest = *cheapest;
-	block->time = gj_native_time(block->root, cheapest);
-	block->unit = 1;
-	if (gj_debug_force)
-		return GJ_ACCEPTED;
-	block->unit = gj_native_unit(cheapest, &block->time);
-	for (int v = 0; v < GJ_VARIANTS; v++)
-		if (trees[v] != NULL)
-			block->scan_margins[v] = gj_scan_margin(trees[v], cheapest);
+	block->rival = gj_rival(block->root, cheapest, true);
+	block->rival.path = &block->cheapest;
 	return GJ_ACCEPTED;
 }
 
@@ -404,7 +393,7 @@ gj_add_block_paths(PlannerInfo *root, RelOptInfo *output, GjTree **trees, List *
 	if (reject == GJ_ACCEPTED)
 		reject = check_tree(&block, GJ_SERIAL, trees[GJ_SERIAL]);
 	if (reject == GJ_ACCEPTED)
-		reject = find_native(&block, trees);
+		reject = find_native(&block);
 	if (reject != GJ_ACCEPTED)
 		return reject;
 

@@ -91,11 +91,12 @@ extern const GjValues *gj_values(PlannerInfo *root, const Var *var);
 extern double gj_divisor(int workers);
 
 /*
- * Sets the number of processors, which the daemon knows: a control group may give
- * fewer of them than the machine has, and reading that takes too long to plan.  The
- * daemon's own setting does not count, because it does not limit backends.
+ * Sets what the daemon knows of the machine: how fast its cores and caches are, and the
+ * number of processors.  A control group may give fewer of them than the machine has, and
+ * reading that takes too long to plan.  The daemon's own setting does not count, because
+ * it does not limit backends.
  */
-extern void gj_set_processors(int available);
+extern void gj_set_machine(const struct gj_status *status);
 
 /* The number of processors that they can use at a time. */
 extern double gj_speedup(int workers);
@@ -188,9 +189,6 @@ extern Cost gj_aggregation_cost(const struct gj_status *status, double rows, dou
  * counts as if the Gather stood above it.
  */
 extern double gj_path_ns(PlannerInfo *root, const Path *path, GjTime *time);
-
-/* The time of a Gather that returns the rows of a path of several processes. */
-extern double gj_gathered_ns(double elapsed_ns, double rows);
 
 /* ---- parts of native nodes ---- */
 
@@ -292,53 +290,32 @@ extern double gj_transitions_ns(const List *exprs);
 
 /* ---- makes costs of offloaded plans comparable with native ones ---- */
 
-/* The time of a native path that a path of ours is to replace. */
-typedef struct GjNativeTime
+/* The native path that a path of ours is to replace, and is compared with. */
+typedef struct GjRival
 {
-	double		ns;
+	const Path *path;
+	double		ns;				/* 0 if gpujoin.estimate_native is off */
 	GjTime		processes;		/* of each of its processes */
-} GjNativeTime;
+	double		unit;			/* by which the costs of paths of ours are multiplied:
+								 * then both are in the ratio of the expected times */
+} GjRival;
 
-/* Nothing if gpujoin.estimate_native is off. */
-extern GjNativeTime gj_native_time(PlannerInfo *root, const Path *native);
+/* topmost: paths of ours are not below other joins. */
+extern GjRival gj_rival(PlannerInfo *root, const Path *native, bool topmost);
+
+/*
+ * The unit for a path of ours with this cost, not yet multiplied by it: that of the
+ * rival, or a larger one if ours is expected to take longer.
+ */
+extern double gj_unit(const GjRival *rival, Cost cost);
+
+/* The time of a path of ours with this cost, not yet multiplied, and growth of rows. */
+extern GjTime gj_own_time(const GjRival *rival, Cost cost, double unit, double growth);
 
 /* In forced mode: keeps the order of two of our costs. */
 #define GJ_FORCED_COST_FACTOR 1e-9
 
-/*
- * The factor that makes a cost of ours comparable with core's cost of a native
- * path: both are then in the ratio of the expected times.
- */
-extern double gj_native_unit(const Path *native, const GjNativeTime *time);
-
-/*
- * The factor for a path of ours below other joins.  Each node of the native path is
- * taken to cost at least what its time is charged: other native plans of the
- * query have its well estimated nodes, too, but not those that look free.
- */
-extern double gj_order_unit(const Path *native, const GjNativeTime *time);
-
-/*
- * The time of a path of ours with this cost, not yet multiplied by the unit.
- * native is what it replaces, growth that of its rows.
- */
-extern GjTime gj_own_time(const Path *native, const GjNativeTime *time, Cost cost,
-						  double unit, double growth);
-
-/*
- * The unit for a path of ours with this cost, not yet multiplied by it: the given
- * one of the native path, or a larger one if ours is expected to take longer.
- */
-extern double gj_unit_of(Cost cost, const Path *native, const GjNativeTime *time,
-						 double unit);
-
 /* The cost of the rows of a child plan, not yet multiplied by a unit. */
 extern Cost gj_child_scan_cost(PlannerInfo *root, const Path *child);
-
-/*
- * The margin for those scans of a tree's tables that the native path does not
- * make, because it fetches rows by an index.
- */
-extern Cost gj_scan_margin(const GjTree *tree, const Path *native);
 
 #endif							/* PLAN_COST_COST_H */

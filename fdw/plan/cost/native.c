@@ -198,7 +198,7 @@ estimate_unknown(PlannerInfo *root, const Path *path, GjTime *sum)
 		if (list_length(children) == 1)
 			e.growth = Max(1, gj_grown_groups(expected, child->rows, gj_rows_of(child, below)) / expected);
 	}
-	e.ns += Max(own, 0) * e.growth / GJ_NS_COST;
+	e.ns += CPU_NS(Max(own, 0) * e.growth / GJ_NS_COST);
 	return e;
 }
 
@@ -428,12 +428,6 @@ estimate(PlannerInfo *root, const Path *path, GjTime *sum)
 	sum->lacking += time.lacking;
 	sum->ns += time.ns - path->total_cost / GJ_NS_COST;
 	return time;
-}
-
-double
-gj_gathered_ns(double elapsed_ns, double rows)
-{
-	return elapsed_ns + GATHER_START_NS + rows * GATHER_ROW_NS;
 }
 
 double

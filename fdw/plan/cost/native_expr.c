@@ -111,7 +111,7 @@ add_ns(Node *node, double *ns)
 				if (plan->useHashTable)
 					*ns += HASHED_SUBPLAN_NS;
 				else
-					*ns += plan->per_call_cost / GJ_NS_COST;
+					*ns += CPU_NS(plan->per_call_cost / GJ_NS_COST);
 				return false;
 			}
 		default:

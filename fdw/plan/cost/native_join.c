@@ -8,6 +8,7 @@
 #include "nodes/nodeFuncs.h"
 
 #include "compat.h"
+#include "options.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/rates.h"
 
@@ -74,7 +75,8 @@ found_by(PlannerInfo *root, const RestrictInfo *clause, Index relid)
 	const GjValues *values;
 	const GjValues *keys;
 
-	if (clause->mergeopfamilies == NIL || !is_opclause(clause->clause))
+	if (clause->mergeopfamilies == NIL || !is_opclause(clause->clause) ||
+		!gj_corrects(GJ_PROBES_FOUND))
 		return 1;
 	inner = column_of(root, get_leftop(clause->clause));
 	outer = column_of(root, get_rightop(clause->clause));

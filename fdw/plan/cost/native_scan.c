@@ -33,9 +33,10 @@
 double
 gj_cache_misses(double bytes)
 {
-	if (bytes <= CACHED_BYTES)
+	if (bytes <= gj_machine.cached_bytes)
 		return 0;
-	return Min(1, log(bytes / CACHED_BYTES) / log(UNCACHED_BYTES / CACHED_BYTES));
+	return Min(1, log(bytes / gj_machine.cached_bytes) /
+			   log(gj_machine.uncached_bytes / gj_machine.cached_bytes));
 }
 
 /* core uses effective_cache_size in the same way, for index scans only */
@@ -138,7 +139,7 @@ is_in_order(PlannerInfo *root, const RelOptInfo *rel, AttrNumber attnum)
 	GjBaserel  *base = gj_base_slot(unconstify(RelOptInfo *, rel));
 	bool		ordered;
 
-	if (rte->rtekind != RTE_RELATION || attnum <= 0)
+	if (rte->rtekind != RTE_RELATION || attnum <= 0 || !gj_corrects(GJ_TABLE_ORDER))
 		return false;
 	if (base != NULL && bms_is_member(attnum, base->looked_up))
 		return bms_is_member(attnum, base->in_order);

@@ -1,7 +1,8 @@
 /*
  * plan/cost/offloaded.c - costs of an offloaded join's steps, in the planner's unit.
  *
- * Settings give the price of the backend's work.  The price of the daemon's
+ * Settings give the price of the backend's work on the machine of plan/cost/rates.h,
+ * and are scaled like the rates.  The price of the daemon's
  * work comes from the rates that it measured on this machine and published in
  * its status file.  The daemon selects its algorithms by the same rates.
  */
@@ -24,7 +25,28 @@
 /* ---- how many processes share the work of a parallel path ---- */
 
 /* as the daemon's status file said when it was last read */
-static int	processors = 1;
+GjMachine	gj_machine = {
+	.cpu = 1, .memory = 1, .cached_bytes = 2e6, .uncached_bytes = 128e6, .processors = 1
+};
+
+/* A measurement may be wrong, but hardly any machine differs that much. */
+#define MOST_SCALE 4
+
+static double
+scale(double measured, double reference)
+{
+	return Min(Max(measured / reference, 1.0 / MOST_SCALE), MOST_SCALE);
+}
+
+void
+gj_set_machine(const struct gj_status *status)
+{
+	gj_machine.cpu = scale(status->cached_probe_ns, REFERENCE_PROBE_NS);
+	gj_machine.memory = scale(status->memory_load_ns, REFERENCE_LOAD_NS);
+	gj_machine.cached_bytes = status->cached_bytes;
+	gj_machine.uncached_bytes = status->uncached_bytes;
+	gj_machine.processors = status->processors;
+}
 
 double
 gj_divisor(int workers)
@@ -37,24 +59,18 @@ gj_divisor(int workers)
 	return Max(1, divisor);
 }
 
-void
-gj_set_processors(int available)
-{
-	processors = available;
-}
-
 double
 gj_speedup(int workers)
 {
 	bool		leader = workers == 0 || parallel_leader_participation;
 
-	return Min(workers + leader, processors);
+	return Min(workers + leader, gj_machine.processors);
 }
 
 int
 gj_most_workers(void)
 {
-	return Max(1, processors - (parallel_leader_participation ? 1 : 0));
+	return Max(1, gj_machine.processors - (parallel_leader_participation ? 1 : 0));
 }
 
 /* ---- the steps of an offloaded plan ---- */
@@ -77,7 +93,7 @@ gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
 	double		by_row;
 
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
-	page_cost *= missing + (1 - missing) * gj_cached_page_cost / speedup;
+	page_cost *= missing + (1 - missing) * gj_cached_page_cost * gj_machine.cpu / speedup;
 
 	/* a page feed counts as a sequential scan */
 	return gj_scan_disable_cost() + page_cost * rel->pages +
@@ -88,13 +104,13 @@ Cost
 gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers)
 {
 	return (rel->tuples * (gj_page_row_cost + walk * gj_page_walk_cost) +
-			rel->rows * weight * gj_page_column_cost) / gj_speedup(workers);
+			rel->rows * weight * gj_page_column_cost) * gj_machine.cpu / gj_speedup(workers);
 }
 
 Cost
 gj_child_fill_cost(const Path *child, double weight)
 {
-	return child->rows * (gj_child_row_cost + weight * gj_child_column_cost);
+	return child->rows * (gj_child_row_cost + weight * gj_child_column_cost) * gj_machine.cpu;
 }
 
 /*
@@ -126,7 +142,8 @@ gj_filter_ns(GjForm form, int length, int width)
 static double
 copy_cost(const GjSource *source, double weight)
 {
-	return weight * (source->feed == GJ_FEED_PAGE ? gj_page_column_cost : gj_child_column_cost);
+	return weight * gj_machine.cpu *
+		(source->feed == GJ_FEED_PAGE ? gj_page_column_cost : gj_child_column_cost);
 }
 
 bool
@@ -304,7 +321,7 @@ Cost
 gj_job_cost(const GjTree *tree)
 {
 	return tree->scan_cost +
-		with_margin(gj_startup_cost + tree->feed_cost - tree->scan_cost + tree->join_cost -
+		with_margin(gj_startup_cost * gj_machine.cpu + tree->feed_cost - tree->scan_cost + tree->join_cost -
 					(tree->key_filters != NULL ? tree->key_filters->saved : 0));
 }
 
@@ -317,7 +334,8 @@ gj_fill_cost(const GjTree *tree)
 Cost
 gj_return_cost(double rows, double weight)
 {
-	return with_margin(rows * (gj_return_row_cost + weight * gj_return_column_cost));
+	return with_margin(rows * (gj_return_row_cost + weight * gj_return_column_cost) *
+					   gj_machine.cpu);
 }
 
 /*
@@ -333,5 +351,7 @@ gj_return_cost(double rows, double weight)
 double
 gj_priced_rows(const GjTree *tree)
 {
+	if (!gj_corrects(GJ_MANY_RESULTS))
+		return tree->rows;
 	return Max(tree->rows, sqrt(tree->rows * tree->input_rows));
 }

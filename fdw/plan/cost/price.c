@@ -11,16 +11,12 @@
 
 #include "options.h"
 #include "plan/cost/cost.h"
-#include "plan/native/native.h"
 
-GjNativeTime
-gj_native_time(PlannerInfo *root, const Path *native)
+/* Is nothing in proportion to the cost of this path: settings decide, or it is switched off? */
+static bool
+has_no_price(const Path *path)
 {
-	GjNativeTime time = {.processes = {.growth = 1}};
-
-	if (gj_estimate_native)
-		time.ns = gj_path_ns(root, native, &time.processes);
-	return time;
+	return gj_debug_force || !gj_estimate_native || path->total_cost >= disable_cost;
 }
 
 /*
@@ -28,25 +24,43 @@ gj_native_time(PlannerInfo *root, const Path *native)
  * comparable with other native paths.  So the unit is that of the plan without
  * them.
  */
-double
-gj_native_unit(const Path *native, const GjNativeTime *time)
+static double
+unit_without_ours(const Path *native, const GjTime *time, double ns)
 {
-	/* nothing is in proportion to the cost of what is switched off */
-	if (!gj_estimate_native || native->total_cost >= disable_cost)
-		return 1;
-	return (native->total_cost + time->processes.saved_cost) /
-		(Max(time->ns + time->processes.saved_ns, 1) * GJ_NS_COST);
+	if (!gj_corrects(GJ_UNIT_WITHOUT_OURS))
+		return native->total_cost / (Max(ns, 1) * GJ_NS_COST);
+	return (native->total_cost + time->saved_cost) / (Max(ns + time->saved_ns, 1) * GJ_NS_COST);
 }
 
-double
-gj_order_unit(const Path *native, const GjNativeTime *time)
+/*
+ * The unit for paths below other joins.  They compete with native plans in another
+ * order, too, and must not be charged less than these are: an underestimated node of
+ * this native path is no measure of them.  Each of its nodes is taken to cost at least
+ * what its time is charged.
+ */
+static double
+unit_of_order(const GjRival *rival, double unit)
 {
-	double		unit = gj_native_unit(native, time);
+	const GjTime *time = &rival->processes;
 
-	if (!gj_estimate_native || native->total_cost >= disable_cost)
+	if (!gj_corrects(GJ_UNIT_OF_ORDER))
 		return unit;
-	return Max(1, unit * (1 + time->processes.lacking /
-						  Max(native->total_cost + time->processes.saved_cost, 1)));
+	return Max(1, unit * (1 + time->lacking / Max(rival->path->total_cost + time->saved_cost, 1)));
+}
+
+GjRival
+gj_rival(PlannerInfo *root, const Path *native, bool topmost)
+{
+	GjRival		rival = {.path = native, .processes = {.growth = 1}, .unit = 1};
+
+	if (gj_estimate_native)
+		rival.ns = gj_path_ns(root, native, &rival.processes);
+	if (has_no_price(native))
+		return rival;
+	rival.unit = unit_without_ours(native, &rival.processes, rival.ns);
+	if (!topmost)
+		rival.unit = unit_of_order(&rival, rival.unit);
+	return rival;
 }
 
 /*
@@ -56,13 +70,28 @@ gj_order_unit(const Path *native, const GjNativeTime *time)
  * path's own unit.
  */
 double
-gj_unit_of(Cost cost, const Path *native, const GjNativeTime *time, double unit)
+gj_unit(const GjRival *rival, Cost cost)
 {
-	Cost		longest = Max(time->ns, 1) * GJ_NS_COST;
+	Cost		longest = Max(rival->ns, 1) * GJ_NS_COST;
 
-	if (!gj_estimate_native || native->total_cost >= disable_cost || cost < longest)
-		return unit;
-	return Max(unit, native->total_cost / longest);
+	if (has_no_price(rival->path) || cost < longest || !gj_corrects(GJ_UNIT_OF_PATH))
+		return rival->unit;
+	return Max(rival->unit, rival->path->total_cost / longest);
+}
+
+GjTime
+gj_own_time(const GjRival *rival, Cost cost, double unit, double growth)
+{
+	const GjTime *native = &rival->processes;
+
+	return (GjTime)
+	{
+		.ns = cost / GJ_NS_COST,
+			.growth = growth,
+			.saved_ns = rival->ns + native->saved_ns - cost / GJ_NS_COST,
+			.saved_cost = rival->path->total_cost + native->saved_cost - cost * unit,
+			.lacking = native->lacking
+	};
 }
 
 Cost
@@ -73,65 +102,4 @@ gj_child_scan_cost(PlannerInfo *root, const Path *child)
 	if (!gj_estimate_native || child->total_cost >= disable_cost)
 		return child->total_cost;
 	return gj_path_ns(root, child, &time) * GJ_NS_COST;
-}
-
-GjTime
-gj_own_time(const Path *native, const GjNativeTime *time, Cost cost, double unit,
-			double growth)
-{
-	GjTime		own = {.growth = growth};
-
-	own.ns = cost / GJ_NS_COST;
-	own.saved_ns = time->ns + time->processes.saved_ns - own.ns;
-	own.lacking = time->processes.lacking;
-	own.saved_cost = native->total_cost + time->processes.saved_cost - cost * unit;
-	return own;
-}
-
-/* Adds the relations of this query level that the path reads in full. */
-static void
-find_scanned(Path *path, Relids *scanned)
-{
-	ListCell   *lc;
-
-	switch (path->pathtype)
-	{
-		case T_IndexScan:
-		case T_IndexOnlyScan:
-		case T_BitmapHeapScan:
-			return;
-		case T_SeqScan:
-		case T_SubqueryScan:
-		case T_CteScan:
-			*scanned = bms_add_members(*scanned, path->parent->relids);
-			return;
-		case T_NestLoop:
-		case T_MergeJoin:
-		case T_HashJoin:
-			find_scanned(((JoinPath *) path)->outerjoinpath, scanned);
-			find_scanned(((JoinPath *) path)->innerjoinpath, scanned);
-			return;
-		default:
-			break;
-	}
-	foreach(lc, gj_path_children(path))
-		find_scanned(lfirst(lc), scanned);
-}
-
-static Cost
-unshared_scans(const GjTree *tree, Relids scanned)
-{
-	if (tree->source == NULL)
-		return unshared_scans(tree->left, scanned) + unshared_scans(tree->right, scanned);
-	return tree->source->feed != GJ_FEED_PAGE || bms_is_subset(tree->relids, scanned) ?
-		0 : tree->scan_cost;
-}
-
-Cost
-gj_scan_margin(const GjTree *tree, const Path *native)
-{
-	Relids		scanned = NULL;
-
-	find_scanned(unconstify(Path *, native), &scanned);
-	return gj_cost_margin * unshared_scans(tree, scanned);
 }

@@ -144,7 +144,7 @@ better_selectivity(PlannerInfo *root, const Equality *e, bool *identified)
 
 	for (int s = 0; s < 2; s++)
 		lacking[s] = is_of_unknown(root, e->sides[s]);
-	if (!lacking[0] && !lacking[1])
+	if ((!lacking[0] && !lacking[1]) || !gj_corrects(GJ_STATISTICS_GROWTH))
 		return e->selectivity;
 	for (int s = 0; s < 2; s++)
 		n[s] = Max(distinct_values(root, e->sides[s], &unknown[s]), 1);
@@ -266,7 +266,7 @@ columns_growth(PlannerInfo *root, const List *clauses)
 
 	for (int i = 0; i < n; i++)
 		unknown *= found[i].better / found[i].selectivity;
-	if (n < 2 || is_declared(root, found, n))
+	if (n < 2 || !gj_corrects(GJ_COLUMNS_GROWTH) || is_declared(root, found, n))
 		return unknown;
 	for (int i = 0; i < n; i++)
 		for (int s = 0; s < 2; s++)
@@ -293,6 +293,8 @@ ranges_growth(PlannerInfo *root, const List *clauses)
 	double		growth = 1;
 	ListCell   *lc;
 
+	if (!gj_corrects(GJ_RANGES_GROWTH))
+		return 1;
 	foreach(lc, clauses)
 	{
 		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
@@ -374,7 +376,7 @@ gj_grown_groups(double groups, double core_rows, double rows)
 	double		low = groups;
 	double		high = groups * rows / Max(core_rows, 1) * 1e3;
 
-	if (rows <= core_rows)
+	if (rows <= core_rows || !gj_corrects(GJ_GROUPS_GROWTH))
 		return groups;
 	if (groups >= core_rows)
 		return groups * rows / core_rows;
@@ -433,7 +435,8 @@ gj_scan_growth(PlannerInfo *root, const RelOptInfo *rel)
 {
 	if (rel->reloptkind != RELOPT_BASEREL)
 		return 1;
-	if (rel->baserestrictinfo == NIL || !gj_lacks_statistics(root, rel))
+	if (rel->baserestrictinfo == NIL || !gj_corrects(GJ_STATISTICS_GROWTH) ||
+		!gj_lacks_statistics(root, rel))
 		return function_growth(rel);
 	return Max(1, sqrt(rel->tuples / Max(rel->rows, 1)));
 }

@@ -223,7 +223,7 @@ join_trees(Attempt *attempt, GjVariant variant)
 	tree = gj_combine(&joining, clauses, block_only, cost, rows);
 	gj_rate(attempt->status, tree);
 	attempt->state->trees[variant] = tree;
-	if (searched == attempt->root && gj_is_topmost(attempt->root, joinrel))
+	if (searched == attempt->root && gj_corrects(GJ_TOPMOST_LAST) && gj_is_topmost(attempt->root, joinrel))
 		return GJ_ACCEPTED;		/* added when all native paths are known */
 	return gj_add_join_paths(attempt->root, joinrel, attempt->state, variant);
 }

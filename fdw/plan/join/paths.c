@@ -123,7 +123,7 @@ added_paths(const RelOptInfo *joinrel, GjVariant variant)
  */
 static Path *
 keep_native(RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant, const Path *native,
-			const GjNativeTime *time)
+			const GjTime *time)
 {
 	const Path *before = state->native[variant];
 	Path	   *copy;
@@ -133,7 +133,7 @@ keep_native(RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant, const Path
 	copy = gj_keep_native(state, variant, native);
 	if (copy != before)
 	{
-		state->native_times[variant] = time->processes;
+		state->native_times[variant] = *time;
 		refresh_native(added_paths(joinrel, variant), copy);
 	}
 	return copy;
@@ -145,14 +145,15 @@ gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state)
 	for (int v = 0; v < GJ_VARIANTS; v++)
 	{
 		const Path *cheapest;
-		GjNativeTime time;
+		GjTime		time = {.growth = 1};
 
 		if (state->native[v] == NULL)
 			continue;
 		cheapest = gj_cheapest_native(joinrel, state, v);
 		if (cheapest == state->native[v])
 			continue;
-		time = gj_native_time(root, cheapest);
+		if (gj_estimate_native)
+			(void) gj_path_ns(root, cheapest, &time);
 		(void) keep_native(joinrel, state, v, cheapest, &time);
 	}
 }
@@ -169,45 +170,6 @@ filters_decide(const GjTree *tree, Cost cost, Cost native_cost)
 	return cost >= native_cost && cost - gj_fill_cost(tree) < native_cost;
 }
 
-/* The margin for scans is only known after a look at the whole native path. */
-static void
-add_scan_margin(const GjTree *tree, const Path *native, double unit, Path *costs)
-{
-	Cost		left = native->total_cost / unit - costs->total_cost;
-	Cost		margin;
-
-	if (left <= 0 || left > gj_cost_margin * tree->scan_cost)
-		return;
-	margin = gj_scan_margin(tree, native);
-	costs->startup_cost += margin;
-	costs->total_cost += margin;
-}
-
-/*
- * The unit of a serial path.  The cheapest serial native path may be slow for its
- * cost, but core prefers the path of several processes.  A path of ours that is
- * expected to take longer than that one must not look cheaper.
- */
-static double
-serial_unit(PlannerInfo *root, RelOptInfo *joinrel, const GjJoinrel *state,
-			const Path *cheapest, Cost cost, double unit)
-{
-	const Path *partial = gj_cheapest_native(joinrel, state, GJ_PARALLEL);
-	GjPrice		gathered;
-	GjNativeTime time;
-	double		ns;
-
-	if (!gj_estimate_native || partial == NULL)
-		return unit;
-	gathered = gj_price(partial);
-	gathered.cost += parallel_setup_cost + parallel_tuple_cost * joinrel->rows;
-	if (!gj_is_cheaper(gathered, gj_price(cheapest)) || gathered.cost >= disable_cost)
-		return unit;
-	time = gj_native_time(root, partial);
-	ns = gj_gathered_ns(time.ns, joinrel->rows * time.processes.growth);
-	return cost <= ns * GJ_NS_COST ? unit : Max(unit, gathered.cost / (ns * GJ_NS_COST));
-}
-
 GjReject
 gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant)
 {
@@ -217,8 +179,7 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	const Path *cheapest;
 	Path	   *native;
 	Path		costs = {0};
-	GjNativeTime native_time;
-	double		unit;
+	GjRival		rival;
 	GjTime		time = {.growth = 1};
 	List	   *deferred;
 	List	   *outputs;
@@ -233,29 +194,18 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	if (cheapest == NULL)
 		return GJ_REJECT_NATIVE;
 	cost_path(root, joinrel, state, variant, &costs);
-	native_time = gj_native_time(root, cheapest);
+	rival = gj_rival(root, cheapest, gj_is_topmost(root, joinrel));
 	if (!gj_debug_force)
 	{
-		unit = gj_native_unit(cheapest, &native_time);
+		double		unit;
 
-		/*
-		 * Below other joins, the path competes with native plans in another
-		 * order, too, and must not be charged less than they are: an
-		 * underestimated node of this joinrel's native path is no measure of
-		 * them.
-		 */
-		if (!gj_is_topmost(root, joinrel))
-			unit = gj_order_unit(cheapest, &native_time);
-		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / unit))
+		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / rival.unit))
 		{
 			gj_choose_filters(root, tree);
 			cost_path(root, joinrel, state, variant, &costs);
 		}
-		add_scan_margin(tree, cheapest, unit, &costs);
-		unit = gj_unit_of(costs.total_cost, cheapest, &native_time, unit);
-		if (variant == GJ_SERIAL)
-			unit = serial_unit(root, joinrel, state, cheapest, costs.total_cost, unit);
-		time = gj_own_time(cheapest, &native_time, costs.total_cost, unit, tree->key_growth);
+		unit = gj_unit(&rival, costs.total_cost);
+		time = gj_own_time(&rival, costs.total_cost, unit, tree->key_growth);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
 		costs.startup_cost *= unit;
@@ -274,7 +224,7 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 		return GJ_REJECT_TOO_LARGE;
 	if (!delivers(root, tree, outputs))
 		return GJ_REJECT_HIDDEN;
-	native = keep_native(joinrel, state, variant, cheapest, &native_time);
+	native = keep_native(joinrel, state, variant, cheapest, &rival.processes);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 
+	"gpujoin/tests/bench/ablation"
 	"gpujoin/tests/bench/join"
 	"gpujoin/tests/bench/load"
 	"gpujoin/tests/bench/sim"
@@ -19,6 +20,7 @@ func main() {
 		{Name: "load", Purpose: "joins and short transactions of many clients", Run: load.Run},
 		{Name: "tpch", Purpose: "the queries of TPC-H", Run: tpch.Run},
 		{Name: "tpcds", Purpose: "the queries of TPC-DS", Run: tpcds.Run},
+		{Name: "ablation", Purpose: "what each correction of the cost model gains", Run: ablation.Run},
 		{Name: "sim", Purpose: "figures of the MG-Join paper, in the simulator", Run: sim.Run},
 	})
 }
