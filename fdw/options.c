@@ -49,7 +49,11 @@ static const struct config_enum_entry corrections[] = {
 	{"statistics", GJ_STATISTICS_GROWTH, false},
 	{"groups", GJ_GROUPS_GROWTH, false},
 	{"table_order", GJ_TABLE_ORDER, false},
+	{"probes", GJ_PROBES_FOUND, false},
 	{"unit_without_ours", GJ_UNIT_WITHOUT_OURS, false},
+	{"unit_of_path", GJ_UNIT_OF_PATH, false},
+	{"unit_of_order", GJ_UNIT_OF_ORDER, false},
+	{"topmost", GJ_TOPMOST_LAST, false},
 	{"many_results", GJ_MANY_RESULTS, false},
 	{"prefetch", GJ_PREFETCH, false},
 	{NULL, 0, false}

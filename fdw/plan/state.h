@@ -166,6 +166,9 @@ typedef struct GjTime
 	 */
 	double		saved_ns;
 	Cost		saved_cost;
+
+	/* what nodes cost less than their time is charged at least, of all nodes */
+	Cost		lacking;
 } GjTime;
 
 /* The one that was asked for last. */

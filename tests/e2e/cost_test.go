@@ -164,7 +164,7 @@ func TestLoadCost(t *testing.T) {
 	if err := syscall.FcntlFlock(file.Fd(), setLockOFD, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
-	const coresOffset, loadOffset, timeOffset, checked = 12, 304, 24, 32 // docs/protocol.md
+	const coresOffset, loadOffset, timeOffset, checked = 12, 272, 24, 32 // docs/protocol.md
 	binary.LittleEndian.PutUint32(status[coresOffset:], 8)
 	// cost returns the cost of the daemon's work under this load; beats 0: unknown.
 	s := w.Session(t, append(slices.Clone(free), fmt.Sprintf("set gpujoin.socket = '%s'", fake))...)
@@ -278,5 +278,62 @@ func TestPlanningReadsNoIndex(t *testing.T) {
 	}
 	if read["on"] != read["off"] {
 		t.Errorf("%s pages of the index were read, %s without gpujoin", read["on"], read["off"])
+	}
+}
+
+// Of keys that have more different values than the inner column, only some find
+// rows by an index, also below a join. A condition may select just these keys.
+func TestProbesOfMissingKeys(t *testing.T) {
+	w := newWorld(t)
+	s := w.Session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on",
+		"set enable_hashjoin = off", "set enable_mergejoin = off", "set enable_bitmapscan = off",
+		"set enable_material = off", "set enable_memoize = off", "set random_page_cost = 0.01", "set seq_page_cost = 0.01")...)
+	exec(t, s, `create table probed as select g % 1000 * 10 as k, g % 100 as c, g as v from generate_series(1, 20000) g;
+		create table code as select g as c from generate_series(0, 99) g;
+		create table found as select g % 1000 * 10 as k, g as v from generate_series(1, 10000) g;
+		create table missed as select g as k, g as v from generate_series(1, 10000) g;
+		create index on probed (k); create unique index on code (c);
+		analyze probed, code, found, missed`)
+	for _, c := range []struct {
+		name, sql string
+		fewer     bool
+	}{
+		{"rows", "select p.v from %s o join probed p using (k)", true},
+		{"rows of a join", "select o.v from %s o where not exists (select from probed p join code using (c) where p.k = o.k)", true},
+		{"rows with keys that a condition selects", "select p.v from %s o join probed p using (k) where o.v > 0", false},
+	} {
+		found := nativeTime(t, s, fmt.Sprintf(c.sql, "found"))
+		missed := nativeTime(t, s, fmt.Sprintf(c.sql, "missed"))
+		if fewer := missed < 0.5*found; fewer != c.fewer {
+			t.Errorf("%s: probes that find rows are expected to take %v times as long as others", c.name, found/missed)
+		}
+	}
+}
+
+// A native path may owe its cost to a job below it that saves much time. A larger
+// job that is expected to take longer than that path does not look cheaper.
+func TestLargerJobIsSlower(t *testing.T) {
+	w := newWorld(t)
+	s := w.Session(t, append(slices.Clone(free), "set gpujoin.estimate_native = on", "set gpujoin.startup_cost = 1", "set gpujoin.cached_page_cost = 0.1",
+		"set seq_page_cost = 0.1", "set random_page_cost = 0.1", "set cpu_tuple_cost = 0.001",
+		"set cpu_index_tuple_cost = 0.0005", "set cpu_operator_cost = 0.00025")...)
+	// One row of the two columns' join is expected by PostgreSQL, many by the extension.
+	exec(t, s, `create table referred as select g as a, g * 7 as b, g as v from generate_series(1, 20000) g;
+		create table referring as select a, b, v from referred;
+		create table large as select g as id, g as v from generate_series(1, 500000) g;
+		create index on large (id);
+		analyze referred, referring, large`)
+	const sql = "select l.v, x.v from referring l join referred r using (a, b) join large x on x.id = l.v"
+	for _, c := range []struct {
+		row  string // cost of feeding one
+		want int    // joins of the job
+	}{{"0.001", 1}, {"0.0001", 2}} {
+		exec(t, s, "set gpujoin.page_row_cost = "+c.row)
+		plan := explain(t, s, "", sql)
+		jobs := plan.OffloadJoins()
+		if len(jobs) != 1 || len(jobs[0].Joins()) != c.want {
+			t.Errorf("feeding a row costs %s: not one job of %d joins:\n%s", c.row, c.want,
+				strings.Join(query(t, s, "explain "+sql).Rows, "\n"))
+		}
 	}
 }

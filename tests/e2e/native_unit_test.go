@@ -3,9 +3,94 @@ package e2e
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+
+	"gpujoin/tests/harness"
 )
+
+// shownCost returns the startup cost of the only job in a query's plan.
+func shownCost(t *testing.T, s *harness.Session, sql string) float64 {
+	t.Helper()
+	plan := strings.Join(query(t, s, "explain "+sql).Rows, "\n")
+	m := regexp.MustCompile(`Custom Scan \(OffloadJoin\)  \(cost=([\d.]+)\.\.`).FindAllStringSubmatch(plan, -1)
+	if len(m) != 1 {
+		t.Fatalf("%d jobs, not 1:\n%s", len(m), plan)
+	}
+	cost, err := strconv.ParseFloat(m[0][1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cost
+}
+
+// Below other joins, no node of a native path counts less than its time is charged.
+// The scan of o costs PostgreSQL much, and probes of an index nothing, so that the
+// cost of the whole path fits its time. Native plans that join in another order have
+// such a scan, too, but not the probes.
+func TestJobBelowOtherJoins(t *testing.T) {
+	w := newWorld(t)
+	s := w.Session(t, "set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0",
+		"set gpujoin.startup_cost = 1", "set gpujoin.cached_page_cost = 0.01", "set join_collapse_limit = 1",
+		"set enable_hashjoin = off", "set enable_mergejoin = off", "set enable_bitmapscan = off", "set enable_material = off",
+		"set enable_memoize = off", "set random_page_cost = 0.001", "set seq_page_cost = 8",
+		"set cpu_tuple_cost = 0.00001", "set cpu_index_tuple_cost = 0.00001")
+	exec(t, s, `create table wide as select g as k, g as v, repeat('x', 500) as x from generate_series(1, 20000) g;
+		create table probed as select g as k from generate_series(1, 20000) g;
+		create table one as select 1 as x;
+		create index on probed (k);
+		analyze wide, probed, one`)
+	for _, c := range []struct {
+		operator    string // what a comparison costs, of which a probe has many
+		least, most float64
+	}{{"0.000001", 1.3, 3}, {"0.01", 1, 1.01}} {
+		exec(t, s, "set cpu_operator_cost = "+c.operator)
+		alone := shownCost(t, s, "select o.v from wide o join probed p using (k)")
+		below := shownCost(t, s, "select o.v from (wide o join probed p using (k)) join one on one.x > o.v")
+		if below < c.least*alone || below > c.most*alone {
+			t.Errorf("with cpu_operator_cost = %s a job costs %v below another join and %v alone, not %v to %v times as much",
+				c.operator, below, alone, c.least, c.most)
+		}
+	}
+}
+
+// A job is not cheaper than a native plan of several processes that is expected to be
+// faster, although the cheapest native plan of one process is slower than the job:
+// probes of an index, which cost PostgreSQL little.
+func TestSerialJobAndNativePlanOfSeveralProcesses(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("needs two processors: with one, several processes are not faster")
+	}
+	w := newWorld(t)
+	s := w.Session(t, "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0", "set gpujoin.cached_page_cost = 0.01",
+		"set enable_bitmapscan = off", "set enable_material = off", "set enable_memoize = off", "set enable_mergejoin = off",
+		"set max_parallel_workers_per_gather = 2", "set min_parallel_table_scan_size = 0",
+		"set parallel_setup_cost = 0", "set parallel_tuple_cost = 0",
+		"set random_page_cost = 0.0001", "set seq_page_cost = 0.1", "set cpu_tuple_cost = 0.005",
+		"set cpu_index_tuple_cost = 0.0015", "set cpu_operator_cost = 0.00008")
+	// Of the probing table, there are no parallel scans.
+	exec(t, s, `create table asked as select g as k from generate_series(1, 100000) g;
+		create table answers as select g as k, g as v from generate_series(1, 300000) g;
+		create index on answers (k);
+		alter table asked set (parallel_workers = 0); alter table answers set (parallel_workers = 2);
+		analyze asked, answers`)
+	const sql = "select r.v from asked a join answers r using (k)"
+	for _, c := range []struct{ workers, startup, jobs int }{
+		{2, 5000, 1},  // faster than both native plans
+		{2, 23000, 0}, // between them
+		{0, 23000, 1}, // only the slower one is possible
+	} {
+		exec(t, s, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set gpujoin.startup_cost = %d", c.workers, c.startup))
+		if jobs := explain(t, s, "", sql).OffloadJoins(); len(jobs) != c.jobs {
+			t.Errorf("with %d workers and a startup cost of %d %d jobs, not %d:\n%s", c.workers, c.startup, len(jobs), c.jobs,
+				strings.Join(query(t, s, "explain "+sql).Rows, "\n"))
+		}
+	}
+}
 
 // The time of grouping sets is that of each set, whatever PostgreSQL takes a
 // comparison or a row to cost.

@@ -271,12 +271,14 @@ add_serial(QueryBlock *block, GjTree *tree)
 {
 	GjBlockPath *path = make_path(block, GJ_SERIAL, tree);
 	CustomPath *cpath = &path->cpath;
+	double		unit;
 
 	cpath->custom_paths = gj_input_paths(tree, block->native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, block->native->rows, path);
-	path->time = gj_own_time(&block->rival, cpath->path.total_cost, path->growth);
-	convert_cost(&cpath->path, block->rival.unit);
+	unit = gj_unit(&block->rival, cpath->path.total_cost);
+	path->time = gj_own_time(&block->rival, cpath->path.total_cost, unit, path->growth);
+	convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
 }
@@ -322,11 +324,11 @@ add_parallel(QueryBlock *block, GjTree *tree)
 	}
 	else
 	{
-		double		unit = block->rival.unit;
+		double		unit = gj_unit(&block->rival, gather->path.total_cost);
 
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
-		top->time = gj_own_time(&block->rival, above->path.total_cost, feed->growth);
+		top->time = gj_own_time(&block->rival, above->path.total_cost, unit, feed->growth);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
 		convert_cost(&above->path, unit);
@@ -349,7 +351,7 @@ find_native(QueryBlock *block)
 	if (block->native == NULL)
 		return GJ_REJECT_NATIVE;
 	block->cheapest = *cheapest;
-	block->rival = gj_rival(block->root, cheapest);
+	block->rival = gj_rival(block->root, cheapest, true);
 	block->rival.path = &block->cheapest;
 	return GJ_ACCEPTED;
 }

@@ -236,6 +236,9 @@ extern double gj_seqscan_ns(PlannerInfo *root, const Path *path);
  */
 extern double gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered);
 
+/* ns of one scan of an index that finds no row, and is in no order. */
+extern double gj_empty_indexscan_ns(const IndexPath *path);
+
 /* ns of one scan of heap pages by a bitmap, without that of its indexes. */
 extern double gj_bitmapscan_ns(PlannerInfo *root, const BitmapHeapPath *path);
 
@@ -253,6 +256,17 @@ extern double gj_missing_pages(const PlannerInfo *root);
  * caches, 0 to 1.
  */
 extern double gj_cache_misses(double bytes);
+
+/* ---- scans of an index with a key of another table's row ---- */
+
+/*
+ * The expected time of a probe, given that of a scan that finds the rows of an
+ * average key of the inner table.  inner is the inner path of a nested loop.
+ */
+extern double gj_probe_ns(PlannerInfo *root, const Path *inner, double found_ns);
+
+/* The fraction of probes that find the rows of an average key, 0 to 1. */
+extern double gj_probes_found(PlannerInfo *root, const Path *inner);
 
 /* ---- how long the executor takes for expressions ---- */
 
@@ -286,10 +300,17 @@ typedef struct GjRival
 								 * then both are in the ratio of the expected times */
 } GjRival;
 
-extern GjRival gj_rival(PlannerInfo *root, const Path *native);
+/* topmost: paths of ours are not below other joins. */
+extern GjRival gj_rival(PlannerInfo *root, const Path *native, bool topmost);
+
+/*
+ * The unit for a path of ours with this cost, not yet multiplied by it: that of the
+ * rival, or a larger one if ours is expected to take longer.
+ */
+extern double gj_unit(const GjRival *rival, Cost cost);
 
 /* The time of a path of ours with this cost, not yet multiplied, and growth of rows. */
-extern GjTime gj_own_time(const GjRival *rival, Cost cost, double growth);
+extern GjTime gj_own_time(const GjRival *rival, Cost cost, double unit, double growth);
 
 /* In forced mode: keeps the order of two of our costs. */
 #define GJ_FORCED_COST_FACTOR 1e-9

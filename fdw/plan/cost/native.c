@@ -407,6 +407,9 @@ estimate_kept(PlannerInfo *root, const Path *path)
 	time = estimate_node(root, path, &children);
 	time.saved_ns = children.saved_ns;
 	time.saved_cost = children.saved_cost;
+	/* children.ns is what they take more than they cost */
+	time.lacking = children.lacking +
+		Max(0, time.ns * GJ_NS_COST - path->total_cost - children.ns * GJ_NS_COST);
 	if (known != NULL)
 		*known = (GjKnownTime)
 	{
@@ -422,6 +425,8 @@ estimate(PlannerInfo *root, const Path *path, GjTime *sum)
 
 	sum->saved_ns += time.saved_ns;
 	sum->saved_cost += time.saved_cost;
+	sum->lacking += time.lacking;
+	sum->ns += time.ns - path->total_cost / GJ_NS_COST;
 	return time;
 }
 

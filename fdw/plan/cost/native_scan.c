@@ -258,6 +258,12 @@ descent_ns(const IndexOptInfo *index, bool ordered)
 }
 
 double
+gj_empty_indexscan_ns(const IndexPath *path)
+{
+	return descent_ns(path->indexinfo, false);
+}
+
+double
 gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 {
 	const IndexOptInfo *index = path->indexinfo;

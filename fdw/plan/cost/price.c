@@ -32,20 +32,55 @@ unit_without_ours(const Path *native, const GjTime *time, double ns)
 	return (native->total_cost + time->saved_cost) / (Max(ns + time->saved_ns, 1) * GJ_NS_COST);
 }
 
+/*
+ * The unit for paths below other joins.  They compete with native plans in another
+ * order, too, and must not be charged less than these are: an underestimated node of
+ * this native path is no measure of them.  Each of its nodes is taken to cost at least
+ * what its time is charged.
+ */
+static double
+unit_of_order(const GjRival *rival, double unit)
+{
+	const GjTime *time = &rival->processes;
+
+	if (!gj_corrects(GJ_UNIT_OF_ORDER))
+		return unit;
+	return Max(1, unit * (1 + time->lacking / Max(rival->path->total_cost + time->saved_cost, 1)));
+}
+
 GjRival
-gj_rival(PlannerInfo *root, const Path *native)
+gj_rival(PlannerInfo *root, const Path *native, bool topmost)
 {
 	GjRival		rival = {.path = native, .processes = {.growth = 1}, .unit = 1};
 
 	if (gj_estimate_native)
 		rival.ns = gj_path_ns(root, native, &rival.processes);
-	if (!has_no_price(native))
-		rival.unit = unit_without_ours(native, &rival.processes, rival.ns);
+	if (has_no_price(native))
+		return rival;
+	rival.unit = unit_without_ours(native, &rival.processes, rival.ns);
+	if (!topmost)
+		rival.unit = unit_of_order(&rival, rival.unit);
 	return rival;
 }
 
+/*
+ * The native path may get its good cost from a path of ours below it that saves
+ * much time, and the unit is then small.  A path of ours that is expected to take
+ * longer than the native one would still look cheaper, so it gets the native
+ * path's own unit.
+ */
+double
+gj_unit(const GjRival *rival, Cost cost)
+{
+	Cost		longest = Max(rival->ns, 1) * GJ_NS_COST;
+
+	if (has_no_price(rival->path) || cost < longest || !gj_corrects(GJ_UNIT_OF_PATH))
+		return rival->unit;
+	return Max(rival->unit, rival->path->total_cost / longest);
+}
+
 GjTime
-gj_own_time(const GjRival *rival, Cost cost, double growth)
+gj_own_time(const GjRival *rival, Cost cost, double unit, double growth)
 {
 	const GjTime *native = &rival->processes;
 
@@ -54,7 +89,8 @@ gj_own_time(const GjRival *rival, Cost cost, double growth)
 		.ns = cost / GJ_NS_COST,
 			.growth = growth,
 			.saved_ns = rival->ns + native->saved_ns - cost / GJ_NS_COST,
-			.saved_cost = rival->path->total_cost + native->saved_cost - cost * rival->unit
+			.saved_cost = rival->path->total_cost + native->saved_cost - cost * unit,
+			.lacking = native->lacking
 	};
 }
 

@@ -24,6 +24,9 @@
 static set_join_pathlist_hook_type previous_join_hook;
 static join_search_hook_type previous_search_hook;
 
+/* The query level whose joins are searched within our hook. */
+static PlannerInfo *searched;
+
 /* The memory context in which the genetic search was called, while it runs. */
 static MemoryContext genetic_search;
 
@@ -220,6 +223,8 @@ join_trees(Attempt *attempt, GjVariant variant)
 	tree = gj_combine(&joining, clauses, block_only, cost, rows);
 	gj_rate(attempt->status, tree);
 	attempt->state->trees[variant] = tree;
+	if (searched == attempt->root && gj_corrects(GJ_TOPMOST_LAST) && gj_is_topmost(attempt->root, joinrel))
+		return GJ_ACCEPTED;		/* added when all native paths are known */
 	return gj_add_join_paths(attempt->root, joinrel, attempt->state, variant);
 }
 
@@ -367,6 +372,28 @@ join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		gj_reject(root, joinrel, reject);
 }
 
+/*
+ * Adds paths for the best jobs of a query's topmost joinrel.  A job's cost is in proportion to
+ * that of one native path.  Before the search ends that may be a path far slower
+ * than its cost says, and core would then drop a faster one that it finds later.
+ */
+static void
+add_topmost(PlannerInfo *root, RelOptInfo *joinrel)
+{
+	GjJoinrel  *state = gj_joinrel_state(joinrel);
+	GjReject	reject;
+
+	if (joinrel->reloptkind != RELOPT_JOINREL || state == NULL || !gj_is_topmost(root, joinrel) ||
+		state->trees[GJ_SERIAL] == NULL)
+		return;
+	if (state->trees[GJ_PARALLEL] != NULL)
+		(void) gj_add_join_paths(root, joinrel, state, GJ_PARALLEL);
+	reject = gj_add_join_paths(root, joinrel, state, GJ_SERIAL);
+	if (reject != GJ_ACCEPTED)
+		gj_reject(root, joinrel, reject);
+	set_cheapest(joinrel);
+}
+
 static RelOptInfo *
 search(PlannerInfo *root, int levels_needed, List *initial_rels)
 {
@@ -383,13 +410,18 @@ search(PlannerInfo *root, int levels_needed, List *initial_rels)
 	return geqo(root, levels_needed, initial_rels);
 }
 
-/* Planning a query may plan another one, for an estimate. */
+/*
+ * A library loaded later may replace this hook without calling it.  Then the
+ * join hook adds the paths of topmost joins, as it does for all others.
+ */
 static RelOptInfo *
 search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
 {
+	PlannerInfo *outer = searched;	/* estimating may plan another query */
 	MemoryContext outer_search = genetic_search;
 	RelOptInfo *rel;
 
+	searched = root;
 	genetic_search = NULL;
 	PG_TRY();
 	{
@@ -397,9 +429,12 @@ search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
 	}
 	PG_FINALLY();
 	{
+		searched = outer;
 		genetic_search = outer_search;
 	}
 	PG_END_TRY();
+	if (gj_enabled && rel != NULL)
+		add_topmost(root, rel);
 	return rel;
 }
 

@@ -27,6 +27,13 @@ typedef struct GjPath
 	GjTime		time;
 } GjPath;
 
+/* Does the joinrel have all tables of the query?  No native plan then joins in another order. */
+static inline bool
+gj_is_topmost(const PlannerInfo *root, const RelOptInfo *joinrel)
+{
+	return bms_is_subset(root->all_baserels, joinrel->relids);
+}
+
 /*
  * Adds a path for state->trees[variant] if it is large enough, can be shared if that
  * is the variant, and is cheaper than the native plan.

@@ -194,19 +194,22 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	if (cheapest == NULL)
 		return GJ_REJECT_NATIVE;
 	cost_path(root, joinrel, state, variant, &costs);
-	rival = gj_rival(root, cheapest);
+	rival = gj_rival(root, cheapest, gj_is_topmost(root, joinrel));
 	if (!gj_debug_force)
 	{
+		double		unit;
+
 		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / rival.unit))
 		{
 			gj_choose_filters(root, tree);
 			cost_path(root, joinrel, state, variant, &costs);
 		}
-		time = gj_own_time(&rival, costs.total_cost, tree->key_growth);
+		unit = gj_unit(&rival, costs.total_cost);
+		time = gj_own_time(&rival, costs.total_cost, unit, tree->key_growth);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
-		costs.startup_cost *= rival.unit;
-		costs.total_cost *= rival.unit;
+		costs.startup_cost *= unit;
+		costs.total_cost *= unit;
 	}
 	else
 		force_cost(root, joinrel, state, variant, cheapest->total_cost, &costs);
