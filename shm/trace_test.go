@@ -97,7 +97,7 @@ func TestDump(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=10 chain=7", "filter version=10 kind=2 bytes=8 keys=3", "status file version=10", "pid=5"} {
+	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=11 chain=7", "filter version=11 kind=2 bytes=8 keys=3", "status file version=11", "pid=5"} {
 		if !bytes.Contains(out.Bytes(), []byte(want)) {
 			t.Errorf("no %q in:\n%s", want, out.Bytes())
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,40 +53,6 @@ func TestJobBelowOtherJoins(t *testing.T) {
 		if below < c.least*alone || below > c.most*alone {
 			t.Errorf("with cpu_operator_cost = %s a job costs %v below another join and %v alone, not %v to %v times as much",
 				c.operator, below, alone, c.least, c.most)
-		}
-	}
-}
-
-// A job is not cheaper than a native plan of several processes that is expected to be
-// faster, although the cheapest native plan of one process is slower than the job:
-// probes of an index, which cost PostgreSQL little.
-func TestSerialJobAndNativePlanOfSeveralProcesses(t *testing.T) {
-	if runtime.NumCPU() < 2 {
-		t.Skip("needs two processors: with one, several processes are not faster")
-	}
-	w := newWorld(t)
-	s := w.Session(t, "set gpujoin.min_rows = 0", "set gpujoin.cost_margin = 0", "set gpujoin.cached_page_cost = 0.01",
-		"set enable_bitmapscan = off", "set enable_material = off", "set enable_memoize = off", "set enable_mergejoin = off",
-		"set max_parallel_workers_per_gather = 2", "set min_parallel_table_scan_size = 0",
-		"set parallel_setup_cost = 0", "set parallel_tuple_cost = 0",
-		"set random_page_cost = 0.0001", "set seq_page_cost = 0.1", "set cpu_tuple_cost = 0.005",
-		"set cpu_index_tuple_cost = 0.0015", "set cpu_operator_cost = 0.00008")
-	// Of the probing table, there are no parallel scans.
-	exec(t, s, `create table asked as select g as k from generate_series(1, 100000) g;
-		create table answers as select g as k, g as v from generate_series(1, 300000) g;
-		create index on answers (k);
-		alter table asked set (parallel_workers = 0); alter table answers set (parallel_workers = 2);
-		analyze asked, answers`)
-	const sql = "select r.v from asked a join answers r using (k)"
-	for _, c := range []struct{ workers, startup, jobs int }{
-		{2, 5000, 1},  // faster than both native plans
-		{2, 23000, 0}, // between them
-		{0, 23000, 1}, // only the slower one is possible
-	} {
-		exec(t, s, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set gpujoin.startup_cost = %d", c.workers, c.startup))
-		if jobs := explain(t, s, "", sql).OffloadJoins(); len(jobs) != c.jobs {
-			t.Errorf("with %d workers and a startup cost of %d %d jobs, not %d:\n%s", c.workers, c.startup, len(jobs), c.jobs,
-				strings.Join(query(t, s, "explain "+sql).Rows, "\n"))
 		}
 	}
 }
