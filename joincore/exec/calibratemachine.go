@@ -22,9 +22,9 @@ const (
 	cachedPart = 0.07
 )
 
-// machine measures the primitives of native plans on one core, within 0.2 s. It needs
-// memory of twice the size of the region where loads miss; with less, what it cannot
-// measure is assumed.
+// machine measures the primitives of native plans on one core, within 0.2 s. Without
+// memory for the region where loads miss, those of memory are assumed: in a smaller region
+// loads would hit a cache.
 func machine(mem joincore.Memory) (costmodel.Machine, error) {
 	m := costmodel.TypicalMachine
 	m.ProbeNS = cachedProbe()
@@ -52,16 +52,11 @@ func machine(mem joincore.Memory) (costmodel.Machine, error) {
 // that a prefetcher would find, if numbers are taken modulo their count: a linear
 // congruential generator has a full period for each power of two.
 func chain(mem joincore.Memory) ([]byte, error) {
-	size := largestRegion
-	region, err := mem.Alloc(int64(size))
-	for errors.Is(err, joincore.ErrBudget) && size > 8*leastRegion {
-		size /= 2
-		region, err = mem.Alloc(int64(size))
-	}
+	region, err := mem.Alloc(largestRegion)
 	if err != nil {
 		return nil, err
 	}
-	for i := range uint32(size / lineBytes) {
+	for i := range uint32(largestRegion / lineBytes) {
 		binary.LittleEndian.PutUint32(region[i*lineBytes:], i*1664525+1013904223)
 	}
 	return region, nil
