@@ -25,6 +25,9 @@ func view[To, From raw](v []From) []To {
 	var from From
 	var to To
 	n := len(v) * int(unsafe.Sizeof(from)) / int(unsafe.Sizeof(to))
+	if n == 0 { // An empty slice may point at an address that is no multiple of To's size.
+		return nil
+	}
 	return unsafe.Slice((*To)(unsafe.Pointer(unsafe.SliceData(v))), n)
 }
 
