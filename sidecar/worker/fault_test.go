@@ -155,7 +155,9 @@ func TestStuck(t *testing.T) {
 	plan, inputs := explosion(1000, 10)
 	sink := newSink(r.account, plan, 100)
 	sink.before = func(_ context.Context, batches int) error {
-		if batches == 0 {
+		// The child requests batches ahead once it has emitted one. While this batch waits,
+		// these are granted, and the child can emit none of them.
+		if batches == 9 {
 			r.eventually("the child has further batches", func() bool { return sink.opened() > 1 })
 			p.kill(errors.New("the test kills it"))
 		}
