@@ -34,9 +34,9 @@ Root checks as the user who owns the socket, or its directory if there is no
 socket.`,
 		Args: noArgs,
 	}
-	config.Flags(cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := c.loadAsOwner(cmd.Flags())
+	settings := settingsOf(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		cfg, err := c.loadAsOwner(settings)
 		if err != nil {
 			return err
 		}

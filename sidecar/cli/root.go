@@ -87,8 +87,7 @@ Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 	return root
 }
 
-// settingsOf adds the flags of the daemon's settings to a command that also has others, and
-// returns them.
+// settingsOf adds the flags of the daemon's settings to a command and returns them.
 func settingsOf(cmd *cobra.Command) *pflag.FlagSet {
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	config.Flags(settings)

@@ -34,9 +34,9 @@ no effect, so that the daemon outlives the terminal that started it.`,
 		Example: "  gpujoind serve --socket /run/gpujoin/gpujoind.sock --memory-budget 8GB",
 		Args:    noArgs,
 	}
-	config.Flags(cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := config.Load(cmd.Flags(), c.environ)
+	settings := settingsOf(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		cfg, err := config.Load(settings, c.environ)
 		if err != nil {
 			return err
 		}

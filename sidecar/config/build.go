@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ func (l *loader) build() *Config {
 		memory.Total = 1 << 30
 	}
 	c := &Config{
-		Socket:       l.k.String("socket"),
+		Socket:       l.values["socket"],
 		ExtentSize:   l.size("extent_size", 0),
 		MemoryBudget: l.size("memory_budget", memory.Total),
 		MemoryWarm:   l.size("memory_warm", 0),
@@ -44,7 +45,7 @@ func (l *loader) build() *Config {
 		CUDAMesh:     l.path("cuda_mesh"),
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
 		LogFormat:    l.choice("log_format", "text", "json"),
-		Trace:        l.k.String("trace"),
+		Trace:        l.values["trace"],
 		Memory:       memory,
 		Processors:   runtime.GOMAXPROCS(0),
 	}
@@ -56,17 +57,11 @@ func (l *loader) build() *Config {
 }
 
 func (l *loader) fail(key, format string, args ...any) {
-	at := l.origin[key]
-	if at == "" {
-		at = "default"
-	}
-	l.errs = append(l.errs, fmt.Errorf("%s: %s: %s", at, key, fmt.Sprintf(format, args...)))
+	l.errs = append(l.errs, fmt.Errorf("%s: %s: %s", l.origin[key], key, fmt.Sprintf(format, args...)))
 }
 
-func (l *loader) text(key string) string { return fmt.Sprint(l.k.Get(key)) }
-
 func (l *loader) size(key string, of int64) int64 {
-	n, err := ParseSize(l.text(key), of)
+	n, err := ParseSize(l.values[key], of)
 	if err != nil {
 		l.fail(key, "%v", err)
 	}
@@ -74,42 +69,39 @@ func (l *loader) size(key string, of int64) int64 {
 }
 
 func (l *loader) duration(key string) time.Duration {
-	d, err := time.ParseDuration(l.text(key))
+	d, err := time.ParseDuration(l.values[key])
 	if err != nil || d < 0 {
-		l.fail(key, "%q is not a duration such as 500ms or 30s", l.text(key))
+		l.fail(key, "%q is not a duration such as 500ms or 30s", l.values[key])
 	}
 	return d
 }
 
 func (l *loader) integer(key string, low, high int) int {
-	n, err := strconv.Atoi(l.text(key))
+	n, err := strconv.Atoi(l.values[key])
 	if err != nil || n < low || n > high {
-		l.fail(key, "%q is not a whole number from %d to %d", l.text(key), low, high)
+		l.fail(key, "%q is not a whole number from %d to %d", l.values[key], low, high)
 	}
 	return n
 }
 
 func (l *loader) boolean(key string) bool {
-	b, err := strconv.ParseBool(l.text(key))
+	b, err := strconv.ParseBool(l.values[key])
 	if err != nil {
-		l.fail(key, "%q is neither true nor false", l.text(key))
+		l.fail(key, "%q is neither true nor false", l.values[key])
 	}
 	return b
 }
 
 func (l *loader) choice(key string, values ...string) string {
-	for _, v := range values {
-		if l.text(key) == v {
-			return v
-		}
+	if !slices.Contains(values, l.values[key]) {
+		l.fail(key, "%q is none of %s", l.values[key], strings.Join(values, ", "))
 	}
-	l.fail(key, "%q is none of %s", l.text(key), strings.Join(values, ", "))
-	return ""
+	return l.values[key]
 }
 
 // share checks a size or a percentage whose base is not known here.
 func (l *loader) share(key string) string {
-	text := l.text(key)
+	text := l.values[key]
 	if n, err := ParseSize(text, 1<<40); err != nil || n <= 0 || strings.HasSuffix(text, "%") && n > 1<<40 {
 		l.fail(key, "%q is neither a size nor a percentage", text)
 	}
@@ -118,7 +110,7 @@ func (l *loader) share(key string) string {
 
 // path checks the path of a file or directory; "" means none.
 func (l *loader) path(key string) string {
-	path := l.k.String(key)
+	path := l.values[key]
 	if path != "" && !filepath.IsAbs(path) {
 		l.fail(key, "%q is not an absolute path", path)
 	}
@@ -127,7 +119,7 @@ func (l *loader) path(key string) string {
 
 // checksum parses a SHA-256; nil means none.
 func (l *loader) checksum(key string) []byte {
-	text := l.k.String(key)
+	text := l.values[key]
 	if text == "" {
 		return nil
 	}

@@ -4,52 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/toml/v2"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/posflag"
-	"github.com/knadh/koanf/providers/rawbytes"
-	"github.com/knadh/koanf/v2"
-	gotoml "github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/pflag"
 )
 
 const envPrefix = "GPUJOIND_"
 
-// notSettings are the flags that select a source of settings or that individual
-// commands define.
-var notSettings = []string{"config", "help", "json"}
-
-// loader collects settings by name and records the source of each.
+// loader collects settings by name, with the source of each.
 type loader struct {
-	k      *koanf.Koanf
+	values map[string]string
 	origin map[string]string
 	errs   []error
 }
 
-// Load merges all sources and validates the result. flags must have been
-// parsed; environ has the form of os.Environ. Errors wrap ErrConfig.
+// Load merges all sources and validates the result. flags are those of Flags and must
+// have been parsed; environ has the form of os.Environ. Errors wrap ErrConfig.
 func Load(flags *pflag.FlagSet, environ []string) (*Config, error) {
-	l := &loader{k: koanf.New("."), origin: map[string]string{}}
-	known := map[string]bool{}
-	flags.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(notSettings, f.Name) {
-			known[key(f.Name)] = true
-		}
-	})
-	file, err := l.file(flags, environ, known)
+	l := &loader{values: map[string]string{}, origin: map[string]string{}}
+	flags.VisitAll(func(f *pflag.Flag) { l.set(f, "default") })
+	delete(l.values, "config") // selects a source
+	file, err := l.file(flags, environ)
+	if err == nil {
+		err = l.environment(environ)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if err := l.environment(environ, known); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	if err := l.flags(flags); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			l.set(f, "--"+f.Name)
+		}
+	})
 	c := l.build()
 	c.File = file
 	if len(l.errs) > 0 {
@@ -58,11 +48,24 @@ func Load(flags *pflag.FlagSet, environ []string) (*Config, error) {
 	return c, nil
 }
 
-func key(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
+// set sets a setting to the value of its flag.
+func (l *loader) set(f *pflag.Flag, origin string) {
+	name := strings.ReplaceAll(f.Name, "-", "_")
+	l.values[name], l.origin[name] = f.Value.String(), origin
+}
 
-// file loads the configuration file, if there is one, and returns its path.
-func (l *loader) file(flags *pflag.FlagSet, environ []string, known map[string]bool) (string, error) {
-	path, _ := flags.GetString("config") // every command that calls Load defines it
+// replace sets a setting that has a value.
+func (l *loader) replace(name, value, origin string) error {
+	if _, known := l.values[name]; !known {
+		return fmt.Errorf("%s: unknown setting %q", origin, name)
+	}
+	l.values[name], l.origin[name] = value, origin
+	return nil
+}
+
+// file reads the configuration file, if there is one, and returns its path.
+func (l *loader) file(flags *pflag.FlagSet, environ []string) (string, error) {
+	path, _ := flags.GetString("config") // Flags defines it
 	if path == "" {
 		path = lookup(environ, envPrefix+"CONFIG")
 	}
@@ -79,21 +82,23 @@ func (l *loader) file(flags *pflag.FlagSet, environ []string, known map[string]b
 	if err != nil {
 		return "", err
 	}
-	if err := l.k.Load(rawbytes.Provider(text), toml.Parser()); err != nil {
-		var bad *gotoml.DecodeError
+	var values map[string]any
+	if err := toml.Unmarshal(text, &values); err != nil {
+		var bad *toml.DecodeError
 		if errors.As(err, &bad) {
 			row, column := bad.Position()
 			return "", fmt.Errorf("%s:%d:%d: %w", path, row, column, err)
 		}
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	for _, k := range l.k.Keys() {
-		top, _, _ := strings.Cut(k, ".")
-		at := fmt.Sprintf("%s:%d", path, lineOf(text, top))
-		if !known[k] {
-			return "", fmt.Errorf("%s: unknown setting %q", at, k)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at, value := fmt.Sprintf("%s:%d", path, lineOf(text, name)), values[name]
+		if table, ok := value.(map[string]any); ok { // no setting is one
+			name += "." + strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 		}
-		l.origin[k] = at
+		if err := l.replace(name, fmt.Sprint(value), at); err != nil {
+			return "", err
+		}
 	}
 	return path, nil
 }
@@ -119,37 +124,17 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-func (l *loader) environment(environ []string, known map[string]bool) error {
-	var unknown string
-	err := l.k.Load(env.Provider(".", env.Opt{
-		Prefix:      envPrefix,
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, value string) (string, any) {
-			k := strings.ToLower(strings.TrimPrefix(name, envPrefix))
-			if k == "config" {
-				return "", nil
-			}
-			if !known[k] {
-				unknown = name
-			}
-			l.origin[k] = name
-			return k, value
-		},
-	}), nil)
-	if err == nil && unknown != "" {
-		err = fmt.Errorf("%s: unknown setting", unknown)
+// environment takes the settings that the environment has.
+func (l *loader) environment(environ []string) error {
+	for _, e := range environ {
+		variable, value, _ := strings.Cut(e, "=")
+		name, ours := strings.CutPrefix(variable, envPrefix)
+		if !ours || name == "CONFIG" {
+			continue
+		}
+		if err := l.replace(strings.ToLower(name), value, variable); err != nil {
+			return err
+		}
 	}
-	return err
-}
-
-func (l *loader) flags(flags *pflag.FlagSet) error {
-	return l.k.Load(posflag.ProviderWithFlag(flags, ".", l.k, func(f *pflag.Flag) (string, any) {
-		if slices.Contains(notSettings, f.Name) {
-			return "", nil
-		}
-		if f.Changed {
-			l.origin[key(f.Name)] = "--" + f.Name
-		}
-		return key(f.Name), posflag.FlagVal(flags, f)
-	}), nil)
+	return nil
 }
