@@ -84,12 +84,12 @@ func (srv *Server) startSession(sock *net.UnixConn) {
 		return
 	}
 	srv.mu.Lock()
-	full := len(srv.sessions) >= srv.options.MaxConnections
+	full := len(srv.sessions) >= srv.options.Connections
 	if full || srv.stopping {
 		srv.mu.Unlock()
 		f := failf(shm.FailStopping, "the daemon is stopping")
 		if full {
-			f = failf(shm.FailBusy, "%d connections are open", srv.options.MaxConnections)
+			f = failf(shm.FailBusy, "%d connections are open", srv.options.Connections)
 		}
 		srv.refuse(sock, f)
 		return

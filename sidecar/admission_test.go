@@ -20,7 +20,7 @@ func TestSixteenClients(t *testing.T) {
 		_, a := opened(r, 0, shm.Open{})
 		return int64(a.ReservedBytes)
 	}()
-	r := start(t, func(o *Options) { o.Budget = 4*one + one/2 }, nil)
+	r := start(t, func(o *Options) { o.MemoryBudget = 4*one + one/2 }, nil)
 	rows := tableRows(100, 20, "x")
 	want := joinOf(rows, rows)
 	var wg sync.WaitGroup

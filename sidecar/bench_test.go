@@ -9,14 +9,17 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
+	"gpujoin/sidecar/config"
 	"gpujoin/testsupport/backend"
 )
 
 func benchServer(b *testing.B) string {
 	o := Options{
-		Socket: filepath.Join(b.TempDir(), "s"), ExtentSize: 4 << 20, Budget: 1 << 30, Warm: 64 << 20, Window: 16,
-		MaxConnections: 64, HelloTimeout: 1e10, StopTimeout: 1e10, IdleTrim: 1e12, Cores: 2, Processors: 2, Rates: NewRates(costmodel.TypicalRates, RatesDefault),
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Config: config.Config{
+			Socket: filepath.Join(b.TempDir(), "s"), ExtentSize: 4 << 20, MemoryBudget: 1 << 30, MemoryWarm: 64 << 20, Window: 16,
+			Connections: 64, HelloTimeout: 1e10, StopTimeout: 1e10, IdleTrim: 1e12, Cores: 2, Processors: 2,
+		},
+		Rates: NewRates(costmodel.TypicalRates, RatesDefault), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	srv, err := Start(o, NewLocal(cpu.New(), 0, nil))
 	if err != nil {

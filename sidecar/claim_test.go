@@ -18,7 +18,7 @@ func TestClaim(t *testing.T) {
 	claim, err = ClaimSocket(o.Socket)
 	must(t, err)
 	o.Claim = claim
-	o.Budget = 1
+	o.MemoryBudget = 1
 	if _, err := Start(o, testBackend(nil)); err == nil {
 		t.Fatal("a budget of one byte is served")
 	}

@@ -266,7 +266,7 @@ func TestOpenerLeaves(t *testing.T) {
 // TestOpenerLeavesAdmission: a group whose job another participant goes on
 // with still never waits for itself.
 func TestOpenerLeavesAdmission(t *testing.T) {
-	r := start(t, func(o *Options) { o.Budget = 40 << 20 }, nil)
+	r := start(t, func(o *Options) { o.MemoryBudget = 40 << 20 }, nil)
 	opener, job := opened(r, 1, shm.Open{Participants: 2})
 	other := r.dial(1)
 	must(t, other.Attach(job, 0))

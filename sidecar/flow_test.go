@@ -119,7 +119,7 @@ func TestRunsInARow(t *testing.T) {
 // the others get all rows.
 func TestFewerBatchesThanParticipants(t *testing.T) {
 	// The leader keeps 14 MiB of 16.
-	r := start(t, func(o *Options) { o.Budget, o.Window = 16<<20, 2 }, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
+	r := start(t, func(o *Options) { o.MemoryBudget, o.Window = 16<<20, 2 }, testBackend(func(ctx context.Context, _ joincore.Memory, sink joincore.Sink) error {
 		return emit(ctx, sink, 300)
 	}))
 	leader, job := opened(r, 0, shm.Open{Participants: 4})
@@ -166,7 +166,7 @@ func TestFewerBatchesThanParticipants(t *testing.T) {
 // next WANT.
 func TestPartialGrant(t *testing.T) {
 	const extents = 24 // of the budget; a job reserves 9
-	r := start(t, func(o *Options) { o.Budget = extents << 20 }, nil)
+	r := start(t, func(o *Options) { o.MemoryBudget = extents << 20 }, nil)
 	neighbour, _ := opened(r, 1, shm.Open{})
 	c, _ := opened(r, 2, shm.Open{})
 	got, err := c.Want(shm.FrameMaxFDs)

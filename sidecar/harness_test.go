@@ -17,6 +17,7 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/shm"
+	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 	"gpujoin/testsupport/backend"
@@ -43,9 +44,11 @@ func testOptions(t testing.TB) Options {
 		w = os.Stderr
 	}
 	return Options{
-		Socket: filepath.Join(dir, "s"), ExtentSize: 1 << 20, Budget: 256 << 20, Window: 8, MaxConnections: 64,
-		SpoolDir: dir, SpoolLimit: 1 << 30, SpoolAfter: 10 * time.Second,
-		HelloTimeout: 10 * time.Second, IdleTimeout: time.Hour, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2, Processors: 3,
+		Config: config.Config{
+			Socket: filepath.Join(dir, "s"), ExtentSize: 1 << 20, MemoryBudget: 256 << 20, Window: 8, Connections: 64,
+			SpoolDir: dir, SpoolLimit: 1 << 30, SpoolAfter: 10 * time.Second,
+			HelloTimeout: 10 * time.Second, IdleTimeout: time.Hour, StopTimeout: 10 * time.Second, IdleTrim: time.Hour, Cores: 2, Processors: 3,
+		},
 		Rates: NewRates(costmodel.TypicalRates, RatesDefault),
 		// All clients of a test are one process; each plays another backend.
 		hooks: testHooks{peerOf: func(sock *net.UnixConn) (credentials, error) {

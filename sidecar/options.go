@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"time"
 
 	"gpujoin/joincore/costmodel"
 	"gpujoin/shm"
@@ -20,32 +19,17 @@ import (
 // Version is the daemon's version.
 const Version = "0.1.0"
 
-// Options configure a Server. Every field must be set except Claim, Trace,
-// Policy and Measure.
+// Options configure a Server. Config, Rates and Log must be set.
 type Options struct {
-	Socket         string
-	Claim          *Claim        // on Socket; nil: Start claims Socket
-	ExtentSize     int64         // bytes, a power of two
-	Budget         int64         // bytes of extents and blocks
-	Warm           int64         // bytes of extents that always exist
-	Window         int           // maximum number of result batches of a job
-	SpoolDir       string        // for results that stay unread while jobs wait for memory
-	SpoolLimit     int64         // bytes in SpoolDir; 0: results stay in memory
-	SpoolAfter     time.Duration // for which such results were not read
-	MaxConnections int
-	HelloTimeout   time.Duration // from the connection to HELLO
-	IdleTimeout    time.Duration // between frames of a session without a job; 0: no limit
-	StopTimeout    time.Duration // for running jobs during a graceful stop
-	IdleTrim       time.Duration // how long unused memory beyond Warm is kept
-	Cores          int           // cores that the cpu provider uses
-	Processors     int           // that the process may use by its affinity and control group
-	Policy         executor.Policy
-	Rates          *Rates
+	config.Config
+	Claim  *Claim // on Socket; nil: Start claims Socket
+	Policy executor.Policy
+	Rates  *Rates
 	// Measure returns better rates than the first ones and their source. It runs
 	// while the server serves. nil: the first ones remain.
 	Measure func(context.Context) (costmodel.Rates, RatesSource, error)
 	Log     *slog.Logger
-	Trace   *Tracer
+	Tracer  *Tracer
 
 	hooks testHooks
 }
@@ -62,14 +46,14 @@ func (o *Options) Check() error {
 	switch {
 	case o.Socket == "":
 		return errors.New("no socket is configured")
-	case o.Budget < 4*o.ExtentSize:
-		return fmt.Errorf("a memory budget of %d bytes is less than four extents of %d bytes", o.Budget, o.ExtentSize)
+	case o.MemoryBudget < 4*o.ExtentSize:
+		return fmt.Errorf("a memory budget of %d bytes is less than four extents of %d bytes", o.MemoryBudget, o.ExtentSize)
 	case o.Window < 2:
 		return fmt.Errorf("a window of %d result batches is less than 2", o.Window)
-	case o.MaxConnections < 1:
-		return fmt.Errorf("invalid number of connections: %d", o.MaxConnections)
-	case o.Warm > o.Budget:
-		return fmt.Errorf("%d bytes of warm memory do not fit a budget of %d bytes", o.Warm, o.Budget)
+	case o.Connections < 1:
+		return fmt.Errorf("invalid number of connections: %d", o.Connections)
+	case o.MemoryWarm > o.MemoryBudget:
+		return fmt.Errorf("%d bytes of warm memory do not fit a budget of %d bytes", o.MemoryWarm, o.MemoryBudget)
 	}
 	return shm.CheckExtentSize(o.ExtentSize)
 }

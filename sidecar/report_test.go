@@ -133,7 +133,7 @@ func TestReportedBytes(t *testing.T) {
 // TestMemoryOfTheStatus: accounts add up to what the daemon has, and to what the list of jobs
 // says.
 func TestMemoryOfTheStatus(t *testing.T) {
-	r := start(t, func(o *Options) { o.Budget, o.SpoolLimit = 32<<20, 0 }, nil) // the join waits for space for results
+	r := start(t, func(o *Options) { o.MemoryBudget, o.SpoolLimit = 32<<20, 0 }, nil) // the join waits for space for results
 	rows := tableRows(20_000, 1_000, "x")
 	c := r.dial(1)
 	_, err := c.Open(shm.Open{}, joinJob(20_000, 20_000, 400_000))

@@ -91,13 +91,13 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	if err != nil {
 		return nil, err
 	}
-	store, err := memory.NewStore(options.ExtentSize, options.Budget, limits.maxExtents(options.MaxConnections))
+	store, err := memory.NewStore(options.ExtentSize, options.MemoryBudget, limits.maxExtents(options.Connections))
 	if err != nil {
 		return nil, err
 	}
 	srv := &Server{
-		options: options, log: options.Log, trace: options.Trace,
-		budget: memory.NewBudget(options.Budget), store: store, spool: spool.New(options.SpoolDir, options.SpoolLimit), started: time.Now(),
+		options: options, log: options.Log, trace: options.Tracer,
+		budget: memory.NewBudget(options.MemoryBudget), store: store, spool: spool.New(options.SpoolDir, options.SpoolLimit), started: time.Now(),
 		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
 		quiet: make(chan struct{}), meter: newLoadMeter(),
 	}
@@ -133,10 +133,10 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 
 // upkeep warms and trims the store until the server ends.
 func (srv *Server) upkeep() {
-	if err := srv.store.Warm(srv.ctx, srv.options.Warm); err != nil {
+	if err := srv.store.Warm(srv.ctx, srv.options.MemoryWarm); err != nil {
 		srv.log.Warn("could not warm all extents", "error", err)
 	}
-	srv.store.Upkeep(srv.ctx, srv.options.Warm, srv.options.IdleTrim)
+	srv.store.Upkeep(srv.ctx, srv.options.MemoryWarm, srv.options.IdleTrim)
 }
 
 // watch restores the socket, its lock file and the status file if they are

@@ -173,7 +173,7 @@ func TestFilterWithoutMemory(t *testing.T) {
 	small, large := tableRows(40, 40, "s"), tableRows(800, 100, "l")
 	must(t, c.Feed(0, tableShapes, small, 0))
 	b, _ := r.srv.Usage()
-	free := r.srv.options.Budget - b.Reserved
+	free := r.srv.options.MemoryBudget - b.Reserved
 	other, err := r.srv.budget.Reserve(t.Context(), r.srv.store, free, memory.Claim{}, 0)
 	must(t, err)
 	must(t, c.InputFed(0))

@@ -154,7 +154,7 @@ func TestStatusFile(t *testing.T) {
 		return s
 	}
 	s := read()
-	if !locked() || s.Stopping != 0 || s.PID != int32(os.Getpid()) || s.Budget != uint64(o.Budget) || s.Processors != uint32(o.Processors) ||
+	if !locked() || s.Stopping != 0 || s.PID != int32(os.Getpid()) || s.Budget != uint64(o.MemoryBudget) || s.Processors != uint32(o.Processors) ||
 		s.BuildNS != o.Rates.Now().BuildNS || shm.Text(s.DaemonVersion[:]) != Version {
 		t.Errorf("locked %v, %+v", locked(), s)
 	}
@@ -316,7 +316,7 @@ func openFDs(t *testing.T) []os.DirEntry {
 
 // TestConnectionLimit refuses politely.
 func TestConnectionLimit(t *testing.T) {
-	r := start(t, func(o *Options) { o.MaxConnections = 2 }, nil)
+	r := start(t, func(o *Options) { o.Connections = 2 }, nil)
 	a, b := r.dial(1), r.dial(2)
 	c, err := net.Dial("unix", r.path)
 	must(t, err)

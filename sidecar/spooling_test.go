@@ -19,7 +19,7 @@ import (
 
 // spoolSoon lets unread results move to disk as soon as jobs wait for memory, of which
 // there is too little for two jobs of these tests.
-func spoolSoon(o *Options) { o.Budget, o.SpoolAfter = 24<<20, time.Millisecond }
+func spoolSoon(o *Options) { o.MemoryBudget, o.SpoolAfter = 24<<20, time.Millisecond }
 
 // numbered is a backend that returns n batches of one row, whose first column is
 // the batch's number. It holds hold bytes while it runs.
@@ -122,7 +122,7 @@ func TestUnreadResultsMoveToDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, func(o *Options) {
 				spoolSoon(o)
-				o.Budget, o.SpoolLimit = 32<<20, limit
+				o.MemoryBudget, o.SpoolLimit = 32<<20, limit
 			}, nil)
 			idle := r.dial(1)
 			_, err := idle.Open(shm.Open{}, joinJob(20_000, 20_000, 400_000))
@@ -322,7 +322,7 @@ func TestReadResultsStayInMemory(t *testing.T) {
 // TestLongestUnreadMovesFirst: results move in the order in which they were last
 // read, and only while a job waits for memory.
 func TestLongestUnreadMovesFirst(t *testing.T) {
-	r := start(t, func(o *Options) { o.Budget, o.SpoolAfter = 32<<20, time.Hour }, numbered(100, 8<<20))
+	r := start(t, func(o *Options) { o.MemoryBudget, o.SpoolAfter = 32<<20, time.Hour }, numbered(100, 8<<20))
 	first, _ := ran(r, 1, shm.Open{})
 	second, _ := ran(r, 2, shm.Open{})
 	must(t, first.Next(1)) // reads later than the second

@@ -25,7 +25,7 @@ func (o *Options) status() shm.Status {
 	rates := o.Rates.Now()
 	s := shm.Status{
 		Magic: shm.StatusMagic, Version: shm.LayoutVersion, ProtocolVersion: shm.ProtocolVersion, JobVersion: planjson.Version, PID: int32(os.Getpid()),
-		Cores: uint32(o.Cores), Processors: uint32(o.Processors), ExtentSize: uint64(o.ExtentSize), Budget: uint64(o.Budget),
+		Cores: uint32(o.Cores), Processors: uint32(o.Processors), ExtentSize: uint64(o.ExtentSize), Budget: uint64(o.MemoryBudget),
 		BuildNS: rates.BuildNS, ProbeNS: rates.ProbeNS, ColumnNS: rates.ColumnNS,
 		GroupNS: rates.GroupNS, FunctionNS: rates.FunctionNS, OperationNS: rates.OperationNS, ConditionNS: rates.ConditionNS,
 		CachedProbeNS: rates.Machine.ProbeNS, MemoryLoadNS: rates.Machine.LoadNS,

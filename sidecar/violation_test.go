@@ -219,7 +219,7 @@ func FuzzSession(f *testing.F) {
 	f.Add(script(shm.MsgWant, le(le(nil, 16), 0), shm.MsgRelease, make([]byte, 8), shm.MsgChainGet, make([]byte, 8)))
 	f.Add(script(shm.MsgInputFed, make([]byte, 8), shm.MsgFilterGet, make([]byte, 8), shm.MsgFiltered, make([]byte, 24), shm.MsgFed, make([]byte, 32), shm.MsgRun, le(le(nil, 1), 0)))
 	o := testOptions(f)
-	o.Budget = 64 << 20
+	o.MemoryBudget = 64 << 20
 	srv, err := Start(o, NewLocal(cpuProvider(), 0, nil))
 	if err != nil {
 		f.Fatal(err)

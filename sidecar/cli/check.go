@@ -82,16 +82,11 @@ func (c *command) printChecks(cfg *config.Config) error {
 }
 
 func checkConfig(cfg *config.Config) (string, error) {
-	untraced := *cfg
-	untraced.Trace = "" // which a daemon may be writing
-	o, _, err := optionsOf(&untraced, nil)
-	if err != nil {
-		return "", err
+	file := cfg.File
+	if file == "" {
+		file = "no file"
 	}
-	if cfg.File == "" {
-		return "no file", o.Check()
-	}
-	return cfg.File, o.Check()
+	return file, (&sidecar.Options{Config: *cfg}).Check()
 }
 
 func checkSocket(cfg *config.Config) (string, error) {

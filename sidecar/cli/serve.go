@@ -17,6 +17,8 @@ import (
 	"gpujoin/joincore/cpu"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
+	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/memory"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -57,14 +59,15 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 			err = exitError(ExitFailure) // printing the error could block on the same reader
 		}
 	}()
-	options, closeTrace, err := optionsOf(cfg, log.Logger)
-	if err != nil {
-		return err
-	}
-	defer closeTrace()
+	options := sidecar.Options{Config: *cfg, Log: log.Logger}
 	if err := options.Check(); err != nil {
 		return fmt.Errorf("%w: %w", config.ErrConfig, err)
 	}
+	var closeTrace func()
+	if options.Tracer, closeTrace, err = openTrace(cfg.Trace, options.Log); err != nil {
+		return err
+	}
+	defer closeTrace()
 	// Claim the socket first: a second daemon must not measure while the first one
 	// does, nor overwrite its rates.
 	if options.Claim, err = sidecar.ClaimSocket(cfg.Socket); err != nil {
@@ -85,12 +88,11 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 		options.Measure = measure(cfg, environ, known)
 	}
 	sidecar.SetProcs(cfg.Cores)
-	policy, before, err := preferred(cfg, environ, options.Rates, options.Log)
-	if err != nil {
+	var before []func(*memory.Store) executor.Executor
+	if options.Policy, before, err = preferred(cfg, environ, options.Rates, options.Log); err != nil {
 		return err
 	}
-	options.Policy = policy
-	srv, err := sidecar.Start(*options, sidecar.NewLocal(provider, cfg.Cores, options.Rates), before...)
+	srv, err := sidecar.Start(options, sidecar.NewLocal(provider, cfg.Cores, options.Rates), before...)
 	if err != nil {
 		return err
 	}
@@ -144,30 +146,23 @@ func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
 // heap, which collects garbage without end if it is short of it.
 func largestBudget(cfg *config.Config) int64 { return cfg.Memory.Total / 10 * 9 }
 
-// optionsOf turns the configuration into options. The caller must call the
-// returned function, which closes the trace.
-func optionsOf(cfg *config.Config, log *slog.Logger) (*sidecar.Options, func(), error) {
-	o := &sidecar.Options{
-		Socket: cfg.Socket, ExtentSize: cfg.ExtentSize, Budget: cfg.MemoryBudget, Warm: cfg.MemoryWarm,
-		Window: cfg.Window, MaxConnections: cfg.Connections,
-		SpoolDir: cfg.SpoolDir, SpoolLimit: cfg.SpoolLimit, SpoolAfter: cfg.SpoolAfter,
-		HelloTimeout: cfg.HelloTimeout, IdleTimeout: cfg.IdleTimeout, StopTimeout: cfg.StopTimeout, IdleTrim: cfg.IdleTrim,
-		Cores: cfg.Cores, Processors: cfg.Processors, Log: log,
+// openTrace returns the tracer that the configuration asks for, nil if none. The caller
+// must call done, which ends the trace.
+func openTrace(path string, log *slog.Logger) (t *sidecar.Tracer, done func(), err error) {
+	if path == "" {
+		return nil, func() {}, nil
 	}
-	if cfg.Trace == "" {
-		return o, func() {}, nil
-	}
-	f, err := os.OpenFile(cfg.Trace, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("trace: %w", err)
 	}
-	if o.Trace, err = sidecar.NewTracer(f); err != nil {
+	if t, err = sidecar.NewTracer(f); err != nil {
 		f.Close()
 		return nil, nil, fmt.Errorf("trace: %w", err)
 	}
-	return o, func() {
-		if err := errors.Join(o.Trace.Close(), f.Close()); err != nil {
-			o.Log.Warn("trace is incomplete", "error", err)
+	return t, func() {
+		if err := errors.Join(t.Close(), f.Close()); err != nil {
+			log.Warn("trace is incomplete", "error", err)
 		}
 	}, nil
 }

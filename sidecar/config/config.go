@@ -24,19 +24,19 @@ var ErrConfig = errors.New("configuration")
 // Config is the daemon's configuration.
 type Config struct {
 	Socket       string
-	ExtentSize   int64
-	MemoryBudget int64
-	MemoryWarm   int64
-	IdleTrim     time.Duration
-	Window       int
-	SpoolDir     string
-	SpoolLimit   int64
-	SpoolAfter   time.Duration
+	ExtentSize   int64         // bytes, a power of two
+	MemoryBudget int64         // bytes of extents and blocks
+	MemoryWarm   int64         // bytes of extents that always exist
+	IdleTrim     time.Duration // how long unused memory beyond MemoryWarm is kept
+	Window       int           // maximum number of result batches of a job
+	SpoolDir     string        // for results that stay unread while jobs wait for memory
+	SpoolLimit   int64         // bytes in SpoolDir; 0: results stay in memory
+	SpoolAfter   time.Duration // for which such results were not read
 	Connections  int
-	HelloTimeout time.Duration
-	IdleTimeout  time.Duration
-	StopTimeout  time.Duration
-	Cores        int
+	HelloTimeout time.Duration // from the connection to HELLO
+	IdleTimeout  time.Duration // between frames of a session without a job; 0: no limit
+	StopTimeout  time.Duration // for running jobs during a graceful stop
+	Cores        int           // that the cpu provider uses
 	Calibrate    bool
 	Provider     string
 	CUDAMinRows  int64
@@ -47,7 +47,7 @@ type Config struct {
 	CUDAMesh     string // file of measured links between devices; "": next to the socket
 	LogLevel     string
 	LogFormat    string
-	Trace        string
+	Trace        string // file; "": none
 	File         string // path of the file that was read; "": none
 
 	Memory     Memory // memory that the process may use
