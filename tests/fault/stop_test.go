@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -17,9 +18,22 @@ func (w *world) stopped(t *testing.T) (goOn func()) {
 		t.Fatal(err)
 	}
 	d := w.Daemon
-	goOn = func() { _ = d.Signal(syscall.SIGCONT) } // fails if it has ended
-	t.Cleanup(goOn)
-	return goOn
+	resume := func() { _ = d.Signal(syscall.SIGCONT) } // fails if it has ended
+	t.Cleanup(resume)
+	return func() {
+		t.Helper()
+		since := time.Now()
+		resume()
+		// Until its next heartbeat the planner takes a daemon for silent that has missed many.
+		for deadline := since.Add(patience); ; time.Sleep(10 * time.Millisecond) {
+			if status, err := os.Stat(d.Socket + ".status"); err != nil || status.ModTime().After(since) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the daemon has no heartbeat after it was stopped")
+			}
+		}
+	}
 }
 
 // soon waits for the end of a statement that no longer depends on the daemon.

@@ -81,8 +81,8 @@ func (w *World) Unharmed(t testing.TB, s *harness.Session) {
 	if s != nil {
 		Released(t, s)
 	}
-	if joins := Explain(t, other, "analyze, timing off", TheSum).OffloadedJoins(); joins != 1 {
-		t.Errorf("of the next query %d joins were offloaded", joins)
+	if plan := Explain(t, other, "analyze, timing off", TheSum); plan.OffloadedJoins() != 1 {
+		t.Errorf("of the next query %d joins were offloaded: %v", plan.OffloadedJoins(), plan)
 	}
 	want := w.Expect(t, TheSum)
 	for who, session := range map[string]*harness.Session{"a session from before": w.Witness, "a new session": other} {
