@@ -69,7 +69,7 @@ func closeReserve(f *os.File) {
 func (srv *Server) startSession(sock *net.UnixConn) {
 	peer, err := srv.peerOf(sock)
 	if err != nil || !allowed(peer.uid) {
-		srv.counters.rejectedPeers.Add(1)
+		srv.counters.count(func(t *totals) { t.RejectedPeers++ })
 		srv.log.Warn("peer rejected", "pid", peer.pid, "uid", peer.uid, "error", err)
 		sock.Close()
 		return

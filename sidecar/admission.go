@@ -94,7 +94,7 @@ func (s *session) reserve(open shm.Open, decoded *planjson.Job) (*job, error) {
 		return nil, err
 	}
 	j.queued = time.Since(start)
-	s.srv.counters.admitted.Add(1)
+	s.srv.counters.count(func(t *totals) { t.Admitted++ })
 	s.srv.addJob(j)
 	return j, nil
 }

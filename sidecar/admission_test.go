@@ -150,7 +150,7 @@ func TestIdle(t *testing.T) {
 	_, _, fds, err := busy.Receive()
 	must(t, err)
 	shm.CloseFDs(fds)
-	if n := r.srv.counters.violations.Load(); n != 0 {
+	if n := r.srv.counters.now().Violations; n != 0 {
 		t.Errorf("%d violations", n)
 	}
 }

@@ -15,13 +15,13 @@ import (
 )
 
 // totalsOf asks the daemon for its counters, as gpujoin.status() does.
-func totalsOf(t *testing.T, r *rig) totalsJSON {
+func totalsOf(t *testing.T, r *rig) totals {
 	t.Helper()
 	c := r.dial(99)
 	defer c.Close()
 	text, err := c.Status()
 	must(t, err)
-	var status statusJSON
+	var status Status
 	must(t, json.Unmarshal(text, &status))
 	return status.Totals
 }

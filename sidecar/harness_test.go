@@ -96,8 +96,8 @@ func (r *rig) waitIdle() {
 	r.t.Helper()
 	r.eventually("all memory is given back", func() (bool, string) {
 		b, s := r.srv.Usage()
-		inUse := s.Physical - s.KeptBlocks - int64(s.Warm)*s.ExtentSize
-		return b.Reserved == 0 && b.Jobs == 0 && b.Queued == 0 && inUse == 0 && s.Extents == s.Warm,
+		inUse := s.Physical - s.KeptBlocks - s.Warm
+		return b.Reserved == 0 && b.Jobs == 0 && b.Queued == 0 && inUse == 0 && s.Extents == s.Free,
 			fmt.Sprintf("%+v %+v", b, s)
 	})
 }
@@ -239,4 +239,9 @@ func sameRows(t *testing.T, got [][]backend.Value, want []string) {
 		}
 		t.Fatalf("%d rows, %d expected; the first difference is at %d", len(have), len(want), n)
 	}
+}
+
+// Usage returns snapshots of the memory budget and the store.
+func (srv *Server) Usage() (memory.BudgetUsage, memory.StoreUsage) {
+	return srv.budget.Usage(), srv.store.Usage()
 }

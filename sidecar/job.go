@@ -202,9 +202,9 @@ func (j *job) abandon(f *failure) {
 	case j.failed != nil:
 		return
 	case j.exec != nil && j.exec.delivered():
-		j.srv.counters.finished.Add(1)
+		j.srv.counters.count(func(t *totals) { t.Finished++ })
 	default:
-		j.srv.counters.cancelled.Add(1)
+		j.srv.counters.count(func(t *totals) { t.Cancelled++ })
 	}
 	j.end(f)
 }

@@ -208,8 +208,10 @@ func (e *jobRun) finish(stats *joincore.Stats, err error) (current bool) {
 		j.freeInputs()
 	}
 	j.account.Trim()
-	j.srv.counters.joins.Add(int64(len(stats.Joins)))
-	j.srv.counters.blocks.Add(int64(len(stats.Aggregates)))
+	j.srv.counters.count(func(t *totals) {
+		t.Joins += int64(len(stats.Joins))
+		t.Blocks += int64(len(stats.Aggregates))
+	})
 	e.announce()
 	j.schedule()
 	e.kick()

@@ -26,7 +26,7 @@ func procOf(t *testing.T, dir string, threads map[string]string) {
 }
 
 func TestLoadMeter(t *testing.T) {
-	m := newLoadMeter()
+	m := &loadMeter{proc: "/proc"}
 	m.proc = t.TempDir()
 	look := func() (share uint32) {
 		for range shareBeats {
@@ -67,7 +67,7 @@ func TestLoadMeter(t *testing.T) {
 // TestLoadBeforeTheFirstLook: how the daemon fared before, while it measured
 // joins for instance, says nothing of now.
 func TestLoadBeforeTheFirstLook(t *testing.T) {
-	m := newLoadMeter()
+	m := &loadMeter{proc: "/proc"}
 	m.proc = t.TempDir()
 	procOf(t, m.proc, map[string]string{"10": "1000000000 9000000000 9\n"})
 	if l := m.measure(); l.ProcessorShare != 1000 {

@@ -89,10 +89,6 @@ const (
 	shareLeast = 20e6 // minimum of ran + waited, in ns, for a meaningful share
 )
 
-func newLoadMeter() *loadMeter {
-	return &loadMeter{proc: "/proc"}
-}
-
 // measure returns the load without the numbers of jobs and threads. It is called
 // once per beat.
 func (m *loadMeter) measure() shm.Load {

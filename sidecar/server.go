@@ -99,7 +99,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 		options: options, log: options.Log, trace: options.Tracer,
 		budget: memory.NewBudget(options.MemoryBudget), store: store, spool: spool.New(options.SpoolDir, options.SpoolLimit), started: time.Now(),
 		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
-		quiet: make(chan struct{}), meter: newLoadMeter(),
+		quiet: make(chan struct{}), meter: &loadMeter{proc: "/proc"}, counters: counters{totals: totals{Reasons: map[string]int64{}}},
 	}
 	srv.ctx, srv.cancel = context.WithCancel(context.Background())
 	if srv.socket, err = listen(options.Claim); err != nil {
@@ -183,11 +183,6 @@ func (srv *Server) isStopping() bool {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	return srv.stopping
-}
-
-// Usage returns snapshots of the memory budget and the store.
-func (srv *Server) Usage() (memory.BudgetUsage, memory.StoreUsage) {
-	return srv.budget.Usage(), srv.store.Usage()
 }
 
 func (srv *Server) addJob(j *job) {

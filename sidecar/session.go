@@ -95,7 +95,7 @@ func (s *session) readFailed(err error) {
 		}
 		err = errors.New("HELLO did not arrive in time")
 	}
-	s.srv.counters.violations.Add(1)
+	s.srv.counters.count(func(t *totals) { t.Violations++ })
 	s.log.Warn("connection failed", "error", err)
 	s.refuse(failf(shm.FailProtocol, "%v", err))
 }
@@ -104,7 +104,7 @@ func (s *session) readFailed(err error) {
 // asks for something that this daemon does not support.
 func (s *session) reject(m shm.Message, f *failure) {
 	if f.code == shm.FailProtocol {
-		s.srv.counters.violations.Add(1)
+		s.srv.counters.count(func(t *totals) { t.Violations++ })
 		s.log.Warn("protocol violation", "message", m.String(), "error", f)
 	} else {
 		s.srv.counters.refuse(f)

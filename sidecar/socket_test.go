@@ -192,7 +192,7 @@ func TestStrangerRejected(t *testing.T) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	r.eventually("the rejection is counted", func() (bool, string) {
-		return r.srv.counters.rejectedPeers.Load() == 1, ""
+		return r.srv.counters.now().RejectedPeers == 1, ""
 	})
 	for uid, want := range map[uint32]bool{0: true, uint32(os.Geteuid()): true, 4242: false} {
 		if allowed(uid) != want {
@@ -215,7 +215,7 @@ func TestDescriptorsLack(t *testing.T) {
 	}
 	giveBack := takeDescriptors(t, 3)
 	defer giveBack()
-	refused := func() bool { return r.srv.counters.refused.Load() > 0 }
+	refused := func() bool { return r.srv.counters.now().Refused > 0 }
 	last := -1
 	for !refused() && last < len(clients)-1 {
 		last++
@@ -237,7 +237,7 @@ func TestDescriptorsLack(t *testing.T) {
 	if code, text, err := shm.DecodeFailed(body); err != nil || code != shm.FailResources {
 		t.Errorf("%v: %s, %v", code, text, err)
 	}
-	if got := r.srv.counters.totals().Reasons; got["resources"] != 1 {
+	if got := r.srv.counters.now().Reasons; got["resources"] != 1 {
 		t.Errorf("%v", got)
 	}
 }

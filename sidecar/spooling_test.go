@@ -60,7 +60,7 @@ func wantNumbers(t *testing.T, rows [][]backend.Value, n int) {
 }
 
 // status returns the daemon's report.
-func (r *rig) status() (s statusJSON) {
+func (r *rig) status() (s Status) {
 	r.t.Helper()
 	c := r.dial(0)
 	defer c.Close()
@@ -71,7 +71,7 @@ func (r *rig) status() (s statusJSON) {
 }
 
 // jobOf returns the job of a backend.
-func jobOf(s statusJSON, pid int32) (found jobJSON) {
+func jobOf(s Status, pid int32) (found JobStatus) {
 	for _, j := range s.Jobs {
 		if j.PID == pid {
 			found = j

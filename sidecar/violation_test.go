@@ -127,13 +127,13 @@ func TestViolations(t *testing.T) {
 			held, err := neighbour.Want(1)
 			must(t, err)
 			c, _ := opened(r, 2, shm.Open{})
-			before := r.srv.counters.violations.Load()
+			before := r.srv.counters.now().Violations
 			must(t, act(t, c))
 			wantFailure(t, drainUntilError(c), shm.FailProtocol)
 			if _, _, _, err := c.Receive(); !errors.Is(err, io.EOF) {
 				t.Errorf("the connection is still there: %v", err)
 			}
-			if after := r.srv.counters.violations.Load(); after != before+1 {
+			if after := r.srv.counters.now().Violations; after != before+1 {
 				t.Errorf("%d violations were counted", after-before)
 			}
 			n, err := backend.Fill(held[0].Data, tableShapes, rows, 0)

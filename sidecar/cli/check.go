@@ -13,7 +13,6 @@ import (
 	"gpujoin/shm"
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
-	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 	"gpujoin/sidecar/spool"
 
@@ -158,23 +157,11 @@ func checkProvider(cfg *config.Config) (string, error) {
 	return fmt.Sprintf("%d cores, a test join returned the right %d rows", cfg.Cores, rows), nil
 }
 
-// statusJSON holds the members of the daemon's status that a check reads.
-type statusJSON struct {
-	Version string `json:"version"`
-	Budget  int64  `json:"budget"`
-	Pool    struct {
-		ExtentSize int64 `json:"extent_size"`
-	} `json:"pool"`
-	PID     int               `json:"pid"`
-	Jobs    []any             `json:"jobs"`
-	Devices []executor.Device `json:"devices"`
-}
-
 // statusTimeout bounds the wait for each of the daemon's answers.
 const statusTimeout = 5 * time.Second
 
 // daemonStatus requests the status of the running daemon.
-func daemonStatus(cfg *config.Config) (*statusJSON, error) {
+func daemonStatus(cfg *config.Config) (*sidecar.Status, error) {
 	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: cfg.Socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("no daemon serves the socket: %w", err)
@@ -197,7 +184,7 @@ func daemonStatus(cfg *config.Config) (*statusJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	status := &statusJSON{}
+	status := &sidecar.Status{}
 	return status, json.Unmarshal(text, status)
 }
 

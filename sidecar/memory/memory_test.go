@@ -253,14 +253,14 @@ func TestLateRelease(t *testing.T) {
 	if u := b.Usage(); u.Reserved != mib || u.Jobs != 0 {
 		t.Errorf("%+v", u)
 	}
-	if u := s.Usage(); u.Warm != 0 || u.Extents != 1 {
+	if u := s.Usage(); u.Free != 0 || u.Extents != 1 {
 		t.Errorf("%+v", u)
 	}
 	e.Release()
 	if u := b.Usage(); u.Reserved != 0 {
 		t.Errorf("%+v", u)
 	}
-	if u := s.Usage(); u.Warm != 1 {
+	if u := s.Usage(); u.Free != 1 {
 		t.Errorf("%+v", u)
 	}
 	func() {
@@ -280,7 +280,7 @@ func TestStoreLimit(t *testing.T) {
 	if err := s.Warm(context.Background(), 100*mib); err != nil {
 		t.Fatal(err)
 	}
-	if u := s.Usage(); u.Warm != 8 {
+	if u := s.Usage(); u.Free != 8 {
 		t.Fatalf("%+v", u)
 	}
 	a := reserve(t, b, s, 8*mib, Group{1, 1})
@@ -288,7 +288,7 @@ func TestStoreLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u := s.Usage(); u.Warm != 2 || u.Physical != 8*mib {
+	if u := s.Usage(); u.Free != 2 || u.Physical != 8*mib {
 		t.Errorf("%+v", u)
 	}
 	a.Free(m)

@@ -321,16 +321,17 @@ func (s *Store) Report(path string) []joincore.AccountUsage { return s.pages.Rep
 
 // StoreUsage is a snapshot of a Store.
 type StoreUsage struct {
-	Physical   int64 // bytes of extents and blocks, in use or kept
-	Extents    int   // number of existing extents
-	Warm       int   // extents that are not in use
-	KeptBlocks int64 // bytes
-	ExtentSize int64
+	Physical   int64 `json:"-"` // bytes of extents and blocks, in use or kept
+	ExtentSize int64 `json:"extent_size"`
+	Extents    int   `json:"extents"`     // existing ones
+	Free       int   `json:"free"`        // extents that are not in use
+	Warm       int64 `json:"warm"`        // bytes of these
+	KeptBlocks int64 `json:"kept_blocks"` // bytes
 }
 
 // Usage returns a snapshot of s.
 func (s *Store) Usage() StoreUsage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return StoreUsage{s.pages.Used(), s.extents, len(s.warm), s.kept.Used(), s.extentSize}
+	return StoreUsage{s.pages.Used(), s.extentSize, s.extents, len(s.warm), s.free.Used(), s.kept.Used()}
 }

@@ -77,7 +77,7 @@ func TestTrimLetsOthersWork(t *testing.T) {
 		large, err = a.Alloc(6 * mib) // of 8, with 1 in use: what is trimmed must go first
 		got <- err
 	}()
-	for s.Usage().Warm > 0 { // it has dropped what it could, and waits or is about to
+	for s.Usage().Free > 0 { // it has dropped what it could, and waits or is about to
 		select {
 		case err := <-got:
 			t.Fatal("did not wait for what is given back: ", err)
@@ -172,7 +172,7 @@ func TestTrimStops(t *testing.T) {
 			e.Release()
 		}
 		s.Trim(0, time.Second)
-		if u := s.Usage(); u.Warm != 3 {
+		if u := s.Usage(); u.Free != 3 {
 			t.Errorf("a trim went on while extents were taken: %+v", u)
 		}
 		s.hooks.beforeDestroy = nil

@@ -16,10 +16,9 @@ import (
 // ErrFull reports that a Spool has no room for more bytes.
 var ErrFull = errors.New("the limit on bytes in spool files is reached")
 
-// Spool is a directory for files, which together have at most limit bytes.
+// Spool is a directory for files, whose bytes have a limit.
 type Spool struct {
-	dir   string
-	limit int64
+	dir string
 
 	mu    sync.Mutex
 	usage Usage
@@ -27,16 +26,17 @@ type Spool struct {
 
 // Usage is a snapshot of a Spool.
 type Usage struct {
-	Files   int   // open files
-	Bytes   int64 // on disk now
-	Written int64 // since the start
+	Files   int   `json:"files"`   // open files
+	Bytes   int64 `json:"-"`       // on disk now
+	Limit   int64 `json:"limit"`   // of Bytes
+	Written int64 `json:"written"` // bytes since the start
 }
 
 // New returns a spool of files in dir, of at most limit bytes.
-func New(dir string, limit int64) *Spool { return &Spool{dir: dir, limit: limit} }
+func New(dir string, limit int64) *Spool { return &Spool{dir: dir, usage: Usage{Limit: limit}} }
 
 // Enabled reports whether the limit allows any bytes.
-func (s *Spool) Enabled() bool { return s.limit > 0 }
+func (s *Spool) Enabled() bool { return s.usage.Limit > 0 }
 
 // Check returns an error if no file can be created.
 func (s *Spool) Check() error {
@@ -66,9 +66,7 @@ func (s *Spool) Open() (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not create a spool file: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.usage.Files++
+	s.count(1, 0, 0)
 	return &File{spool: s, file: f}, nil
 }
 
@@ -93,29 +91,20 @@ func createUnnamed(dir string) (*os.File, error) {
 func (s *Spool) reserve(n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n > s.limit-s.usage.Bytes {
-		return fmt.Errorf("%w: %d of %d bytes are in use, %d more needed", ErrFull, s.usage.Bytes, s.limit, n)
+	if n > s.usage.Limit-s.usage.Bytes {
+		return fmt.Errorf("%w: %d of %d bytes are in use, %d more needed", ErrFull, s.usage.Bytes, s.usage.Limit, n)
 	}
 	s.usage.Bytes += n
 	return nil
 }
 
-func (s *Spool) release(n int64) {
+// count adds to the usage.
+func (s *Spool) count(files int, bytes, written int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.usage.Bytes -= n
-}
-
-func (s *Spool) wrote(n int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.usage.Written += n
-}
-
-func (s *Spool) closed() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.usage.Files--
+	s.usage.Files += files
+	s.usage.Bytes += bytes
+	s.usage.Written += written
 }
 
 // File holds pieces of bytes. Its methods must not be called concurrently.
@@ -152,13 +141,13 @@ func (f *File) Write(parts [][]byte) (Piece, error) {
 		n, err := f.file.WriteAt(b, at)
 		if at += int64(n); err != nil {
 			_ = f.punch(Piece{p.offset, at - p.offset}) // a later piece has the same place
-			f.spool.release(p.space())
+			f.spool.count(0, -p.space(), 0)
 			return Piece{}, fmt.Errorf("could not write a spool file: %w", err)
 		}
 	}
 	f.end += p.space()
 	f.bytes += p.space()
-	f.spool.wrote(p.length)
+	f.spool.count(0, 0, p.length)
 	return p, nil
 }
 
@@ -194,7 +183,7 @@ func total(parts [][]byte) (n int64) {
 func (f *File) free(p Piece) {
 	if f.punch(p) == nil {
 		f.bytes -= p.space()
-		f.spool.release(p.space())
+		f.spool.count(0, -p.space(), 0)
 	}
 }
 
@@ -208,7 +197,6 @@ func (f *File) punch(p Piece) error {
 // Close closes the file, which removes it.
 func (f *File) Close() {
 	_ = f.file.Close() // its content is not needed any more
-	f.spool.release(f.bytes)
+	f.spool.count(-1, -f.bytes, 0)
 	f.bytes = 0
-	f.spool.closed()
 }

@@ -177,7 +177,7 @@ func TestStuck(t *testing.T) {
 		t.Errorf("the sink misses %d batches", sink.opened())
 	}
 	u := r.store.Usage()
-	kept := u.Extents - u.Warm
+	kept := u.Extents - u.Free
 	if used := r.account.Used(); kept == 0 || used <= int64(kept)*testExtentSize {
 		t.Errorf("%d extents are in use, and %d bytes in all", kept, used)
 	}
