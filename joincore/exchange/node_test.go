@@ -253,7 +253,7 @@ func TestAdaptiveAvoidsQueues(t *testing.T) {
 		t.Errorf("full link: %v", got)
 	}
 	staged := Adaptive{}.Usable(m.Routes(0, 5, 3))
-	if r := &staged[Adaptive{}.Choose(&v, 16<<20, staged)]; !r.Fabric() {
+	if r := &staged[Adaptive{}.Choose(&v, 16<<20, staged)]; !r.Fabric {
 		t.Errorf("from 0 to 5: %v", r.GPUs)
 	}
 }

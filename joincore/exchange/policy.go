@@ -28,7 +28,7 @@ type Adaptive struct{}
 func (Adaptive) Usable(of []mesh.Route) []mesh.Route {
 	fabric := make([]mesh.Route, 0, len(of))
 	for i := range of {
-		if of[i].Fabric() {
+		if of[i].Fabric {
 			fabric = append(fabric, of[i])
 		}
 	}

@@ -6,59 +6,53 @@ import (
 	"slices"
 )
 
-// mostCuts bounds the work of an exact search in Best.
+// mostCuts bounds the work of an exact search in BestWith.
 const mostCuts = 1 << 16
 
-// Best returns the n GPUs, in ascending order, that are fastest together: the
-// least time to load equal parts of an input from the sockets and to exchange
-// it all-to-all. Of equally fast sets it returns the first. It returns nil
-// where there are not n GPUs.
+// BestWith returns the n GPUs of a list that are fastest together, with the first one of the
+// list among them, in the order of the list: the least time to load equal parts of an input
+// from the sockets and to exchange it all-to-all. Of equally fast sets it returns the first. It
+// returns nil where there are not n GPUs, or a GPU is unknown or named twice.
 //
 // With more GPUs than an exact search allows it extends the best smaller set.
-func (m *Mesh) Best(n int) []int { return m.best(n, 0) }
-
-// BestWith returns the n GPUs of a list that are fastest together, with the first one of the
-// list among them; nil where there are not n, or a GPU is unknown or named twice.
 func (m *Mesh) BestWith(list []int, n int) []int {
 	part, err := m.Restrict(list)
 	if err != nil {
 		return nil
 	}
-	set := part.best(n, 1)
+	set := part.best(n)
 	for i, g := range set {
 		set[i] = list[g]
 	}
 	return set
 }
 
-// best is Best of sets with the given GPU, a bit, or with any if it is 0.
-func (m *Mesh) best(n int, with uint64) []int {
+// best returns the n GPUs, GPU 0 among them, that are fastest together.
+func (m *Mesh) best(n int) []int {
 	if n < 1 || n > m.gpus {
 		return nil
 	}
-	if choose(m.gpus, n)<<n <= mostCuts {
-		best, least := uint64(0), math.Inf(1)
-		for s := range uint64(1) << m.gpus {
-			if bits.OnesCount64(s) != n || s&with != with {
-				continue
-			}
-			if t := m.seconds(members(s)); best == 0 || t < least-1e-15 {
-				best, least = s, t
-			}
-		}
-		return members(best)
-	}
-	smaller := m.best(n-1, with)
 	var best []int
 	least := math.Inf(1)
-	for g := range m.gpus {
-		if slices.Contains(smaller, g) {
-			continue
-		}
-		set := append(slices.Clone(smaller), g)
-		slices.Sort(set)
+	consider := func(set []int) {
 		if t := m.seconds(set); best == nil || t < least-1e-15 {
 			best, least = set, t
+		}
+	}
+	if choose(m.gpus, n)<<n <= mostCuts {
+		for s := uint64(1); s < 1<<m.gpus; s += 2 {
+			if bits.OnesCount64(s) == n {
+				consider(members(s))
+			}
+		}
+		return best
+	}
+	smaller := m.best(n - 1)
+	for g := range m.gpus {
+		if !slices.Contains(smaller, g) {
+			set := append(slices.Clone(smaller), g)
+			slices.Sort(set)
+			consider(set)
 		}
 	}
 	return best

@@ -2,6 +2,8 @@ package mesh
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -34,17 +36,7 @@ func (m *Mesh) Hops() []Hop { return m.hops }
 // Direct returns the hops from one GPU to another, fastest first.
 func (m *Mesh) Direct(from, to int) []*Hop { return m.direct[from*m.gpus+to] }
 
-// Effective returns the bandwidth, in GB/s, that a copy of some bytes reaches
-// over a hop that carries nothing else.
-func (m *Mesh) Effective(h *Hop, bytes int64) float64 {
-	if bytes <= 0 {
-		return 0
-	}
-	return h.GBps * float64(bytes) / float64(bytes+h.Half)
-}
-
-// Time returns how long a hop that carries nothing else is busy with a copy of
-// some bytes: bytes / Effective.
+// Time returns how long a hop that carries nothing else is busy with a copy of some bytes.
 func (h *Hop) Time(bytes int64) time.Duration {
 	if bytes <= 0 {
 		return 0
@@ -116,75 +108,46 @@ func (m *Mesh) linkRate(l int) float64 {
 // among these the widest. It passes through switches and, if staged, through at
 // least one socket; if not staged, it begins with a link of the given kind.
 func (m *Mesh) path(out [][]int, from, to int, kind Kind, staged bool) []int {
-	// A state is a node and whether a socket was crossed.
-	type state struct {
-		node int
-		host bool
-	}
 	type step struct {
 		width float64
 		links []int
 	}
-	level := map[state]step{{from, false}: {}}
-	seen := map[state]bool{{from, false}: true}
-	for range m.Nodes {
-		next := map[state]step{}
-		var order []state
-		for _, s := range sorted(level, func(a, b state) int {
-			return cmp.Or(cmp.Compare(a.node, b.node), compareBool(a.host, b.host))
-		}) {
+	// A state is twice a node, and one more where a socket was crossed.
+	level, seen := map[int]step{2 * from: {width: math.Inf(1)}}, map[int]bool{2 * from: true}
+	target := 2 * to
+	if staged {
+		target++
+	}
+	for len(level) > 0 {
+		next := map[int]step{}
+		for _, s := range slices.Sorted(maps.Keys(level)) {
 			at := level[s]
-			for _, l := range out[s.node] {
+			for _, l := range out[s/2] {
 				link := m.Links[l]
 				if len(at.links) == 0 && !staged && link.Kind != kind {
 					continue
 				}
-				node := m.Nodes[link.To].Kind
-				t := state{link.To, s.host || node == Host}
+				node, t := m.Nodes[link.To].Kind, 2*link.To+s%2
+				if node == Host {
+					t = 2*link.To + 1
+				}
 				if seen[t] || node == GPU && link.To != to || node == Host && !staged {
 					continue
 				}
-				width := m.linkRate(l)
-				if len(at.links) > 0 {
-					width = min(width, at.width)
-				}
+				width := min(m.linkRate(l), at.width)
 				if old, ok := next[t]; !ok || width > old.width {
-					if !ok {
-						order = append(order, t)
-					}
 					next[t] = step{width, append(slices.Clone(at.links), l)}
 				}
 			}
 		}
-		if found, ok := next[state{to, staged}]; ok {
+		if found, ok := next[target]; ok {
 			return found.links
 		}
-		for _, t := range order {
+		delete(next, 2*to) // a peer path where a staged one is asked for
+		for t := range next {
 			seen[t] = true
 		}
-		delete(next, state{to, false}) // a peer path where a staged one is asked for
-		if level = next; len(level) == 0 {
-			return nil
-		}
+		level = next
 	}
 	return nil
-}
-
-func sorted[K comparable, V any](of map[K]V, compare func(a, b K) int) []K {
-	keys := make([]K, 0, len(of))
-	for k := range of {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, compare)
-	return keys
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }

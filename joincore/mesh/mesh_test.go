@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/machines"
@@ -53,7 +54,7 @@ func TestDGX1IsThePapersMachine(t *testing.T) {
 			}
 			fabric := 0
 			for _, r := range m.Routes(from, to, 3) {
-				if r.Fabric() {
+				if r.Fabric {
 					fabric++
 				}
 			}
@@ -83,8 +84,8 @@ func TestStagedHopsCrossTheSlowestLink(t *testing.T) {
 	if h := m.Direct(0, 1); len(h) != 2 || !h[0].Fabric || h[0].GBps != 23 || h[1].Staged || h[1].Kind != mesh.PCIe {
 		t.Errorf("%+v %+v", h[0], h[1])
 	}
-	if got := m.Effective(m.Direct(0, 1)[0], 38<<10); got != 11.5 {
-		t.Errorf("half of the bandwidth is %v", got)
+	if got := m.Direct(0, 1)[0].Time(38 << 10); got != 3383*time.Nanosecond {
+		t.Errorf("%v at half of the bandwidth", got)
 	}
 }
 
@@ -182,6 +183,15 @@ func TestTightestCutOfUniformTraffic(t *testing.T) {
 	}
 }
 
+// best returns the best n GPUs of all.
+func best(m *mesh.Mesh, n int) []int {
+	all := make([]int, m.GPUs())
+	for i := range all {
+		all[i] = i
+	}
+	return m.BestWith(all, n)
+}
+
 func TestBest(t *testing.T) {
 	for _, c := range []struct {
 		machine string
@@ -196,12 +206,12 @@ func TestBest(t *testing.T) {
 		{"dgx1", 0, nil},
 		{"hgx-h200", 4, []int{0, 1, 4, 5}}, // three of a socket would share 155 GB/s
 	} {
-		if got := machine(t, c.machine).Best(c.n); !slices.Equal(got, c.want) {
+		if got := best(machine(t, c.machine), c.n); !slices.Equal(got, c.want) {
 			t.Errorf("%s: best %d are %v, not %v", c.machine, c.n, got, c.want)
 		}
 	}
 	// Two GPUs of a DGX-1: a double link, and each its own uplink.
-	pair := machine(t, "dgx1").Best(2)
+	pair := best(machine(t, "dgx1"), 2)
 	m := machine(t, "dgx1")
 	if h := m.Direct(pair[0], pair[1])[0]; h.GBps != 46 || pair[0]/2 == pair[1]/2 {
 		t.Errorf("%v with %v GB/s", pair, h.GBps)
@@ -223,7 +233,7 @@ func TestBestOfMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{2, 3, 5} {
-		if got := m.Best(n); len(got) != n || !slices.IsSorted(got) {
+		if got := best(m, n); len(got) != n || !slices.IsSorted(got) {
 			t.Errorf("%v", got)
 		}
 	}

@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Route is a way from one GPU to another.
 type Route struct {
-	GPUs []int // the source, GPUs that forward, the destination
-	Hops []*Hop
-
-	fabric bool // all of them are fabric hops
+	GPUs   []int // the source, GPUs that forward, the destination
+	Hops   []*Hop
+	Fabric bool // all of them are fabric hops
 }
 
 // GBps returns the bandwidth of the slowest hop.
@@ -23,18 +21,6 @@ func (r *Route) GBps() float64 {
 	}
 	return gbps
 }
-
-// Latency returns the sum of the hops' latencies.
-func (r *Route) Latency() time.Duration {
-	var sum time.Duration
-	for _, h := range r.Hops {
-		sum += h.Latency
-	}
-	return sum
-}
-
-// Fabric says whether all hops are fabric hops.
-func (r *Route) Fabric() bool { return r.fabric }
 
 type routeCache struct {
 	sync.Mutex
@@ -54,7 +40,7 @@ func (m *Mesh) Routes(from, to, mid int) []Route {
 	}
 	var all []Route
 	for _, h := range m.Direct(from, to) {
-		all = append(all, Route{GPUs: []int{from, to}, Hops: []*Hop{h}, fabric: h.Fabric})
+		all = append(all, Route{GPUs: []int{from, to}, Hops: []*Hop{h}, Fabric: h.Fabric})
 	}
 	if from != to {
 		m.extend([]int{from}, nil, to, mid, &all)
@@ -86,7 +72,7 @@ func (m *Mesh) extend(gpus []int, hops []*Hop, to, mid int, all *[]Route) {
 		case next != to && len(longer) <= mid+1:
 			m.extend(longer, over, to, mid, all)
 		case next == to && len(over) > 1:
-			*all = append(*all, Route{GPUs: longer, Hops: over, fabric: true})
+			*all = append(*all, Route{GPUs: longer, Hops: over, Fabric: true})
 		}
 	}
 }
@@ -108,14 +94,10 @@ func (m *Mesh) fabricJoins() bool {
 	for from := range m.gpus {
 		reached := make([]bool, m.gpus)
 		reached[from] = true
-		stack := []int{from}
-		for len(stack) > 0 {
-			at := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			for next := range m.gpus {
-				if !reached[next] && m.fabric(at, next) != nil {
-					reached[next] = true
-					stack = append(stack, next)
+		for range m.gpus {
+			for at := range m.gpus {
+				for next := range m.gpus {
+					reached[next] = reached[next] || reached[at] && m.fabric(at, next) != nil
 				}
 			}
 		}

@@ -39,7 +39,12 @@ func (p Latency) Usable(of []mesh.Route) []mesh.Route { return only(p, of) }
 
 // Choose implements Policy.
 func (Latency) Choose(_ *exchange.View, _ int64, of []mesh.Route) int {
-	return least(of, func(r *mesh.Route) float64 { return float64(r.Latency()) })
+	return least(of, func(r *mesh.Route) (sum float64) {
+		for _, h := range r.Hops {
+			sum += float64(h.Latency)
+		}
+		return sum
+	})
 }
 
 // Direct always takes the fastest hop without a GPU between, as DPRJ does.

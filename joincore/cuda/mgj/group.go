@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
@@ -119,19 +120,20 @@ func (g *Group) gbps() float64 {
 		return cut * float64(n-1) / float64(n/2*(n-n/2))
 	}
 	const large = 1 << 30
-	slowest := math.Inf(1)
+	longest := time.Duration(0)
 	for from := range g.members {
 		for to := range g.members {
-			fastest := 0.0
+			if from == to {
+				continue
+			}
+			fastest := time.Duration(math.MaxInt64)
 			for _, h := range g.mesh.Direct(from, to) {
-				fastest = max(fastest, g.mesh.Effective(h, large))
+				fastest = min(fastest, h.Time(large))
 			}
-			if from != to {
-				slowest = min(slowest, fastest)
-			}
+			longest = max(longest, fastest)
 		}
 	}
-	return slowest
+	return large / float64(longest)
 }
 
 // Close waits for the group's streams and frees them.

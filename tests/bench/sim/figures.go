@@ -50,7 +50,7 @@ func topology(*lab, bool) []row {
 			}
 			fabric := 0
 			for _, r := range m.Routes(from, to, 3) {
-				if r.Fabric() {
+				if r.Fabric {
 					fabric++
 				}
 			}
