@@ -86,57 +86,12 @@ func walkTerms(term any, yield func(any) bool) bool {
 	if !yield(term) {
 		return false
 	}
-	inside := func(parts ...any) bool {
-		for _, p := range parts {
-			if !walkTerms(p, yield) {
-				return false
-			}
-		}
-		return true
-	}
-	switch t := term.(type) {
-	case *And:
-		return allTerms(t.Args, yield)
-	case *Or:
-		return allTerms(t.Args, yield)
-	case *Not:
-		return inside(t.Arg)
-	case *Compare:
-		return inside(t.Left, t.Right)
-	case *IsNull:
-		return inside(t.Arg)
-	case *In:
-		return inside(t.Arg)
-	case *Like:
-		return inside(t.Arg)
-	case *Arithmetic:
-		return inside(t.Left, t.Right)
-	case *Case:
-		for _, w := range t.Whens {
-			if !inside(w.Condition, w.Then) {
-				return false
-			}
-		}
-		return inside(t.Else)
-	case *Coalesce:
-		return allTerms(t.Args, yield)
-	case *DatePart:
-		return inside(t.Arg)
-	case *Substring:
-		return inside(t.Arg)
-	case *Truth:
-		return inside(t.Arg)
-	}
-	return true
-}
-
-func allTerms[T any](list []T, yield func(any) bool) bool {
-	for _, t := range list {
-		if !walkTerms(t, yield) {
-			return false
-		}
-	}
-	return true
+	all := true
+	mapParts(term, func(part any) any {
+		all = all && walkTerms(part, yield)
+		return part
+	})
+	return all
 }
 
 // CanFailLate says whether a plan with this root may end with ErrArithmetic
@@ -234,10 +189,11 @@ func mapParts(term any, replace func(term any) any) any {
 	case *Arithmetic:
 		return &Arithmetic{t.Op, t.Width, Map(t.Left, replace), Map(t.Right, replace)}
 	case *Case:
-		c := &Case{Else: Map(t.Else, replace)}
+		c := &Case{}
 		for _, w := range t.Whens {
 			c.Whens = append(c.Whens, When{Map(w.Condition, replace), Map(w.Then, replace)})
 		}
+		c.Else = Map(t.Else, replace)
 		return c
 	case *Coalesce:
 		return &Coalesce{mapAll(t.Args, replace)}
