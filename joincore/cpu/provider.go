@@ -14,7 +14,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"gpujoin/joincore"
@@ -85,41 +84,17 @@ func (d *dev) Close() { d.mem.Close() }
 
 // parallel runs tasks 0..n-1 on all streams. It returns the first error.
 func (d *dev) parallel(ctx context.Context, n int, task func(s *stream, i int) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range min(d.streams, n) {
-		wait.Go(func() {
-			if err := d.work(ctx, n, &next, task); err != nil {
-				stop(err)
+	tasks := device.NewTasks(n)
+	return device.Workers(ctx, min(d.streams, n), func(ctx context.Context, _ int) error {
+		s := d.newStream()
+		defer s.Close()
+		for i := range tasks.Deal(ctx, d.turns) {
+			if err := task(s, i); err != nil {
+				return err
 			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
-}
-
-func (d *dev) work(ctx context.Context, n int, next *atomic.Int64, task func(*stream, int) error) (err error) {
-	defer device.Recover(&err)
-	device.PanicOnFault()
-	s := d.newStream()
-	defer s.Close()
-	d.turns.Enter(ctx)
-	defer d.turns.Leave()
-	for {
-		i := int(next.Add(1)) - 1
-		if i >= n {
-			return nil
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := task(s, i); err != nil {
-			return err
-		}
-		d.turns.Yield(ctx)
-	}
+		return nil
+	})
 }
 
 func asSpace(s device.Space) *space {

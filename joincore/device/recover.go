@@ -1,10 +1,14 @@
 package device
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 
 	"gpujoin/joincore"
 )
@@ -39,6 +43,53 @@ func Recover(err *error) {
 // PanicOnFault turns a memory fault of the calling goroutine into a panic, which
 // Recover handles. Extents are sealed and allocated, so this is a last resort.
 func PanicOnFault() { debug.SetPanicOnFault(true) }
+
+// Workers calls work on n goroutines, with their numbers. It turns panics and faults into
+// errors. The first error ends ctx for all workers, and is returned when they have ended.
+func Workers(ctx context.Context, n int, work func(ctx context.Context, worker int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	guarded := func(worker int) (err error) {
+		defer Recover(&err)
+		PanicOnFault()
+		return work(ctx, worker)
+	}
+	var wait sync.WaitGroup
+	for worker := range n {
+		wait.Go(func() {
+			if err := guarded(worker); err != nil {
+				stop(err)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+// Tasks are numbered tasks that workers divide among themselves.
+type Tasks struct {
+	n    int
+	next atomic.Int64
+}
+
+// NewTasks returns n tasks.
+func NewTasks(n int) *Tasks { return &Tasks{n: n} }
+
+// Deal returns the tasks of one worker, until ctx is done. The worker holds a turn from the
+// first to the last one, and lets others go first between them.
+func (t *Tasks) Deal(ctx context.Context, turns Turns) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		turns.Enter(ctx)
+		defer turns.Leave()
+		for ctx.Err() == nil {
+			task := int(t.next.Add(1)) - 1
+			if task >= t.n || !yield(task) {
+				return
+			}
+			turns.Yield(ctx)
+		}
+	}
+}
 
 // sticky is an error after which a device no longer works.
 type sticky interface {

@@ -49,38 +49,32 @@ type Stage struct {
 
 // Run executes the pipeline, on no more of the device's streams than a stage has tasks.
 func (p *Pipeline) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	if p.Turns == nil {
 		p.Turns = device.Unlimited{}
 	}
-	n := p.workers()
-	next := make([]atomic.Int64, len(p.Stages))
-	barrier := newBarrier(n)
-	var wait sync.WaitGroup
-	for range n {
-		wait.Go(func() {
-			defer barrier.leave()
-			if err := p.work(ctx, next, barrier); err != nil {
-				stop(err)
-			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
-}
-
-func (p *Pipeline) workers() int {
-	tasks := 1
+	n := 1
+	var tasks []*device.Tasks
 	for _, s := range p.Stages {
-		tasks = max(tasks, s.Source.Tasks())
+		of := s.Source.Tasks()
+		n = max(n, of)
+		tasks = append(tasks, device.NewTasks(of))
 	}
-	return min(tasks, p.Device.Streams())
+	n = min(n, p.Device.Streams())
+	barrier := newBarrier(n)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	return device.Workers(ctx, n, func(ctx context.Context, _ int) error {
+		defer barrier.leave() // when others see that they must not begin the next stage
+		err := p.work(ctx, tasks, barrier)
+		if err != nil {
+			stop(err)
+		}
+		return err
+	})
 }
 
-func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (err error) {
+func (p *Pipeline) work(ctx context.Context, tasks []*device.Tasks, b *barrier) (err error) {
 	defer device.Recover(&err)
-	device.PanicOnFault()
 	st, err := p.Device.NewChunkStream()
 	if err != nil {
 		return err
@@ -89,7 +83,7 @@ func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (e
 	consumer := p.Consume(ctx, st)
 	defer consumer.Close()
 	for i := range p.Stages {
-		if err := p.Stages[i].work(ctx, st, p.Turns, &next[i], consumer); err != nil {
+		if err := p.Stages[i].work(ctx, st, p.Turns, tasks[i], consumer); err != nil {
 			return err
 		}
 		if err := consumer.Finish(); err != nil {
@@ -100,7 +94,7 @@ func (p *Pipeline) work(ctx context.Context, next []atomic.Int64, b *barrier) (e
 	return nil
 }
 
-func (s *Stage) work(ctx context.Context, st device.ChunkStream, turns device.Turns, next *atomic.Int64, c Consumer) error {
+func (s *Stage) work(ctx context.Context, st device.ChunkStream, turns device.Turns, tasks *device.Tasks, c Consumer) error {
 	first := Push(c.Push)
 	for i := len(s.Steps) - 1; i >= 0; i-- {
 		first = s.Steps[i].Open(st, first)
@@ -110,22 +104,12 @@ func (s *Stage) work(ctx context.Context, st device.ChunkStream, turns device.Tu
 		return first(r, n)
 	}
 	run := s.Source.Open(st)
-	tasks := int64(s.Source.Tasks())
-	turns.Enter(ctx)
-	defer turns.Leave()
-	for {
-		task := next.Add(1) - 1
-		if task >= tasks {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := run(ctx, int(task), push); err != nil {
+	for task := range tasks.Deal(ctx, turns) {
+		if err := run(ctx, task, push); err != nil {
 			return err
 		}
-		turns.Yield(ctx)
 	}
+	return context.Cause(ctx)
 }
 
 // barrier lets workers wait for each other. A worker that fails leaves it.

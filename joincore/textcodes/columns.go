@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"gpujoin/joincore"
@@ -159,36 +158,15 @@ func (c *columns) compute(ctx context.Context, mem *joincore.Account, turns devi
 
 // each calls f for each part, on several goroutines.
 func (c *columns) each(ctx context.Context, turns device.Turns, f func(ctx context.Context, worker, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for worker := range c.workers {
-		wait.Go(func() {
-			if err := c.work(ctx, turns, worker, &next, f); err != nil {
-				cancel(err)
+	parts := device.NewTasks(len(c.parts))
+	return device.Workers(ctx, c.workers, func(ctx context.Context, worker int) error {
+		for i := range parts.Deal(ctx, turns) {
+			if err := f(ctx, worker, i); err != nil {
+				return err
 			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
-}
-
-func (c *columns) work(ctx context.Context, turns device.Turns, worker int, next *atomic.Int64, f func(ctx context.Context, worker, i int) error) (err error) {
-	defer device.Recover(&err)
-	device.PanicOnFault()
-	turns.Enter(ctx)
-	defer turns.Leave()
-	for {
-		i := int(next.Add(1)) - 1
-		if i >= len(c.parts) || ctx.Err() != nil {
-			return nil
 		}
-		if err := f(ctx, worker, i); err != nil {
-			return err
-		}
-		turns.Yield(ctx)
-	}
+		return nil
+	})
 }
 
 // part computes a column in one part.

@@ -1,33 +1,28 @@
+// Package hostinput reads base inputs where they lie in host memory. An input's
+// rows are numbered through its segments; readers fetch values by that number and
+// write them into batches. Values of variable length and widths that no kernel
+// moves reach results only this way.
+//
+// Parallel loops over an input run by Each and InPieces. They turn a panic and a
+// fault in mapped memory into an error: the memory belongs to another process,
+// which may truncate it.
 package hostinput
 
 import (
-	"sync"
-	"sync/atomic"
+	"context"
 
 	"gpujoin/joincore/device"
 )
 
 // Each calls work for each of n segments, on at most the given number of cores.
 func Each(n, cores int, work func(i int)) error {
-	var wait sync.WaitGroup
-	var next atomic.Int64
-	errs := make([]error, min(cores, n))
-	for worker := range errs {
-		wait.Go(func() {
-			defer device.Recover(&errs[worker])
-			device.PanicOnFault()
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				work(i)
-			}
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+	segments := device.NewTasks(n)
+	return device.Workers(context.Background(), min(cores, n), func(ctx context.Context, _ int) error {
+		for i := range segments.Deal(ctx, device.Unlimited{}) {
+			work(i)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // piece is the number of bytes that are worth a goroutine.
@@ -39,20 +34,7 @@ func InPieces(n int, work func(low, high int) error) error {
 	if n <= piece {
 		return work(0, n)
 	}
-	var wait sync.WaitGroup
-	errs := make([]error, (n+piece-1)/piece)
-	for i := range errs {
-		wait.Go(func() {
-			defer device.Recover(&errs[i])
-			device.PanicOnFault()
-			errs[i] = work(i*piece, min((i+1)*piece, n))
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return device.Workers(context.Background(), (n+piece-1)/piece, func(_ context.Context, i int) error {
+		return work(i*piece, min((i+1)*piece, n))
+	})
 }
