@@ -192,127 +192,70 @@ const minColumnNS = 0.1
 
 // measure joins the generated data once.
 func (c *calibration) measure(n int, a joincore.Algorithm, columns int) (pair, error) {
-	opened, err := c.provider.Open(c.mem, device.Options{})
+	plan := &joincore.Plan{Root: &joincore.Join{
+		Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
+		Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
+	}}
+	for i := range columns {
+		plan.Output = append(plan.Output, joincore.ColumnRef{Input: i % 2, Column: 1})
+	}
+	probe, build := c.data.relations(n)
+	m, err := c.run(plan, costmodel.Decision{Algorithm: a}, probe, build)
 	if err != nil {
 		return pair{}, err
+	}
+	counter := &m.joins[0].counter
+	built := counter.BuildPrepare + counter.Build.Each(m.dev.Streams())
+	return pair{build: m.ns(built) / float64(n), probe: m.ns(m.took-built) / probeRows}, nil
+}
+
+// measured is an execution of a plan.
+type measured struct {
+	*chunked
+	took  time.Duration
+	share float64 // of its cores' time that the process got
+}
+
+// run executes a plan as queries are executed, into batches that are thrown away. how says
+// how a join is executed.
+func (c *calibration) run(p *joincore.Plan, how costmodel.Decision, inputs ...*joincore.Relation) (*measured, error) {
+	for _, r := range inputs {
+		p.Inputs = append(p.Inputs, joincore.Input{Columns: r.Columns})
+	}
+	plan, err := joincore.Check(p)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := c.provider.Open(c.mem, device.Options{Inputs: deviceInputs(plan)})
+	if err != nil {
+		return nil, err
 	}
 	defer opened.Close()
 	d, ok := opened.(device.Chunked)
 	if !ok {
-		return pair{}, fmt.Errorf("calibrating %s: %w", c.provider.Name(), joincore.ErrUnsupported)
+		return nil, fmt.Errorf("calibrating %s: %w", c.provider.Name(), joincore.ErrUnsupported)
 	}
-	left, right := c.data.relations(n)
-	probe, err := d.Import(0, left)
-	if err != nil {
-		return pair{}, err
+	decide := func(int, costmodel.Decision) costmodel.Decision { return how }
+	e := newChunked(newPlanState(c.ctx, plan, inputs, Options{Decide: decide}), d)
+	if err := e.importInputs(d); err != nil {
+		return nil, err
 	}
-	build, err := d.Import(1, right)
-	if err != nil {
-		return pair{}, err
-	}
-	pairs := []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}}
-	probeKey, buildKey := device.Keys(pairs, func(joincore.ColumnRef) joincore.Column { return column8 })
-	j := &measured{
-		calibration: c, device: d, n: n, columns: columns,
-		plan:  PlanKind(joincore.Inner, false, device.Match{Build: buildKey, Probe: probeKey}),
-		build: build, probe: probe,
-	}
-	watch := startWatch()
-	var measured pair
-	if a == joincore.NPJ {
-		measured, err = j.npj()
-	} else {
-		measured, err = j.phj()
-	}
-	had, asked := watch.spent(d.Streams())
+	// Rates that are measured while other processes run must not make the machine look slow.
+	start, used := time.Now(), processorTime()
+	err = e.run(e.output(&scrap{columns: len(plan.Output)}))
+	took := time.Since(start)
+	had, asked := processorTime()-used, took*time.Duration(d.Streams())
 	c.had, c.asked = c.had+had, c.asked+asked
-	share := max(shareOf(had, asked), minShare)
-	return pair{build: measured.build * share, probe: measured.probe * share}, err
+	return &measured{e, took, max(shareOf(had, asked), minShare)}, err
 }
 
 // minShare bounds the correction for a busy machine: beyond it the rest was
 // more likely waiting of our own.
 const minShare = 0.1
 
-type measured struct {
-	*calibration
-	device       device.Chunked
-	plan         *Plan
-	build, probe device.Space
-	n, columns   int
-	counter      Counter
-}
-
-func (j *measured) npj() (pair, error) {
-	start := time.Now()
-	table, err := j.device.Build(j.ctx, j.build, &j.plan.Match)
-	if err != nil {
-		return pair{}, err
-	}
-	defer table.Release()
-	built := time.Since(start)
-	probed, err := j.pipeline(Stage{
-		Source: NewScan(j.device, j.probe),
-		Steps:  []Step{&ProbeStep{Context: j.ctx, Plan: j.plan, Table: table, Counter: &j.counter}},
-	})
-	return j.rates(built, probed), err
-}
-
-func (j *measured) phj() (pair, error) {
-	side := func(s device.Space, key *device.Key, input int) Side {
-		return Side{Space: s, Key: key, Carry: []joincore.ColumnRef{{Input: input, Column: 1}}}
-	}
-	build, err := Transform(j.ctx, j.device, joincore.PHJOM, j.plan, side(j.build, j.plan.Match.Build, 1), costmodel.Bits(int64(j.n)), &j.counter)
-	if err != nil {
-		return pair{}, err
-	}
-	defer build.Release()
-	matches, err := build.Probe(j.ctx, side(j.probe, j.plan.Match.Probe, 0))
-	if err != nil {
-		return pair{}, err
-	}
-	defer matches.Release()
-	joined, err := j.pipeline(Stage{Source: matches})
-	tables := j.counter.Build.Each(j.device.Streams())
-	return j.rates(j.counter.BuildPrepare+tables, j.counter.ProbePrepare+joined-tables), err
-}
-
-// pipeline runs a stage into batches that are thrown away.
-func (j *measured) pipeline(s Stage) (time.Duration, error) {
-	out := &Output{Sink: &scrap{columns: j.columns}}
-	for i := range j.columns {
-		out.Columns = append(out.Columns, joincore.ColumnRef{Input: i % 2, Column: 1})
-		out.Widths = append(out.Widths, 8)
-		out.Heap = append(out.Heap, 0)
-	}
-	start := time.Now()
-	p := &Pipeline{Device: j.device, Stages: []Stage{s}, Consume: out.Consume}
-	err := out.Finish(j.ctx, p.Run(j.ctx))
-	return time.Since(start), err
-}
-
-func (j *measured) rates(build, probe time.Duration) pair {
-	cores := float64(j.device.Streams())
-	return pair{
-		build: float64(build.Nanoseconds()) * cores / float64(j.n),
-		probe: float64(probe.Nanoseconds()) * cores / probeRows,
-	}
-}
-
-// stopwatch measures how much of the cores' time the process got. costmodel.Rates
-// measured while other processes run must not make the machine look slow.
-type stopwatch struct {
-	start time.Time
-	used  time.Duration
-}
-
-func startWatch() stopwatch { return stopwatch{start: time.Now(), used: processorTime()} }
-
-// spent returns the processor time that the process had since the start, and
-// the time of all cores, which is the same on an idle machine and for work that
-// keeps every core busy.
-func (s stopwatch) spent(cores int) (had, asked time.Duration) {
-	return processorTime() - s.used, time.Since(s.start) * time.Duration(cores)
+// ns returns the time in ns of one core, of all that worked on an idle machine for some time.
+func (m *measured) ns(took time.Duration) float64 {
+	return float64(took.Nanoseconds()) * float64(m.dev.Streams()) * m.share
 }
 
 // shareOf returns the part of the time asked for that was had, at most 1.

@@ -2,12 +2,9 @@ package exec
 
 import (
 	"errors"
-	"fmt"
-	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/device"
 )
 
 const (
@@ -112,52 +109,15 @@ func (c *calibration) grouping(groups int64, functions []joincore.Function, wher
 }
 
 func (c *calibration) groupOnce(groups int64, n int, functions []joincore.Function, where joincore.Expr) (float64, error) {
-	opened, err := c.provider.Open(c.mem, device.Options{})
-	if err != nil {
-		return 0, err
-	}
-	defer opened.Close()
-	d, ok := opened.(device.Chunked)
-	if !ok {
-		return 0, fmt.Errorf("calibrating %s: %w", c.provider.Name(), joincore.ErrUnsupported)
-	}
-	rows := relation(c.data.probe, c.data.other, n)
-	space, err := d.Import(0, rows)
-	if err != nil {
-		return 0, err
-	}
 	node := &joincore.Aggregate{
-		Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{joincore.ColumnRef{}},
-		Functions: functions, Rows: float64(groups),
+		Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{joincore.ColumnRef{}}, Functions: functions, Rows: float64(groups),
 	}
-	plan, err := joincore.Check(&joincore.Plan{Inputs: []joincore.Input{{Columns: rows.Columns}}, Root: node})
-	if err != nil {
-		return 0, err
-	}
-	a, err := d.Aggregate(&device.AggregateSpec{
-		ID: 1, Keys: node.Keys, Functions: functions, Columns: plan.Schema()[1], Schema: plan.Schema(), Groups: groups,
-	})
-	if err != nil {
-		return 0, err
-	}
-	defer a.Release()
-	stage := Stage{Source: NewScan(d, space)}
 	if where != nil {
-		stage.Steps = []Step{&FilterStep{Context: c.ctx, Predicate: where}}
+		node.Child = &joincore.Filter{Child: node.Child, Predicate: where}
 	}
-	watch, start := startWatch(), time.Now()
-	p := &Pipeline{Device: d, Stages: []Stage{stage}, Consume: Group(a)}
-	if err := p.Run(c.ctx); err != nil {
-		return 0, err
-	}
-	out, err := a.Space(c.ctx)
+	m, err := c.run(&joincore.Plan{Root: node}, costmodel.Decision{}, relation(c.data.probe, c.data.other, n))
 	if err != nil {
 		return 0, err
 	}
-	took := time.Since(start)
-	out.Release()
-	had, asked := watch.spent(d.Streams())
-	c.had, c.asked = c.had+had, c.asked+asked
-	share := max(shareOf(had, asked), minShare)
-	return float64(took.Nanoseconds()) * float64(d.Streams()) * share / float64(n), nil
+	return m.ns(m.took) / float64(n), nil
 }
