@@ -35,7 +35,7 @@ func BenchmarkSort(b *testing.B) {
 			before := cpuTime()
 			b.ResetTimer()
 			for range b.N {
-				sorted, err := d.Sort(b.Context(), in, device.SortSpec{Key: key, Carry: []joincore.ColumnRef{{Column: 1}}})
+				sorted, err := d.Sort(b.Context(), in, device.TransformSpec{Key: key, Carry: []joincore.ColumnRef{{Column: 1}}})
 				if err != nil {
 					b.Fatal(err)
 				}

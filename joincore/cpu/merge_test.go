@@ -24,7 +24,7 @@ func TestMergePathDividesTheWork(t *testing.T) {
 				for j := range rows {
 					rows[j] = keyedRow{key: key(r, j)}
 				}
-				sorted, err := d.Sort(context.Background(), importRows(t, d, i, rows, 700), device.SortSpec{Key: keyOf(i)})
+				sorted, err := d.Sort(context.Background(), importRows(t, d, i, rows, 700), device.TransformSpec{Key: keyOf(i)})
 				if err != nil {
 					t.Fatal(err)
 				}

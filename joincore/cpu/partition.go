@@ -10,7 +10,7 @@ import (
 
 // Partition is a stable radix partition in two passes over ranges of the input:
 // count, then move.
-func (d *dev) Partition(ctx context.Context, from device.Space, spec device.PartitionSpec) (device.Partitions, error) {
+func (d *dev) Partition(ctx context.Context, from device.Space, spec device.TransformSpec) (device.Partitions, error) {
 	parts := 1 << spec.Bits // and one more, for NULL keys
 	nulls := dropped
 	if spec.KeepNulls {

@@ -25,7 +25,7 @@ func TestPartition(t *testing.T) {
 				for _, streams := range []int{1, 3} {
 					d := openDev(t, streams, 1000)
 					s := importRows(t, d, 0, list, 20_000)
-					spec := device.PartitionSpec{Key: keyOf(0), Bits: 1 + n%7, Carry: carry, RowIDs: []int{0}, KeepNulls: keep}
+					spec := device.TransformSpec{Key: keyOf(0), Bits: 1 + n%7, Carry: carry, RowIDs: []int{0}, KeepNulls: keep}
 					p, err := d.Partition(t.Context(), s, spec)
 					if err != nil {
 						t.Fatal(err)
@@ -40,7 +40,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-func checkPartitions(d *dev, p *space, spec device.PartitionSpec, list []keyedRow) error {
+func checkPartitions(d *dev, p *space, spec device.TransformSpec, list []keyedRow) error {
 	want := 0
 	for _, x := range list {
 		if !x.null || spec.KeepNulls {

@@ -30,7 +30,7 @@ func TestPartitionTable(t *testing.T) {
 					want[in[i].key]++
 				}
 				from := importRows(t, d, 0, in, rows)
-				parts, err := d.Partition(t.Context(), from, device.PartitionSpec{Key: keyOf(0), Bits: bits})
+				parts, err := d.Partition(t.Context(), from, device.TransformSpec{Key: keyOf(0), Bits: bits})
 				if err != nil {
 					t.Fatal(err)
 				}

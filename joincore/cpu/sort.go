@@ -13,7 +13,7 @@ import (
 // each row's position; a radix sort orders these pairs on all streams; then each
 // carried column is gathered through the sorted positions, so that it is written
 // sequentially.
-func (d *dev) Sort(ctx context.Context, from device.Space, spec device.SortSpec) (device.Sorted, error) {
+func (d *dev) Sort(ctx context.Context, from device.Space, spec device.TransformSpec) (device.Sorted, error) {
 	s := &sorter{dev: d, src: asSpace(from), spec: spec}
 	defer s.free()
 	out, err := s.sort(ctx)
@@ -35,7 +35,7 @@ type pairs struct {
 type sorter struct {
 	dev     *dev
 	src     *space
-	spec    device.SortSpec
+	spec    device.TransformSpec
 	buffers [2]pairs // of rows with a key that is not NULL; the first has the result
 	nulls   []uint32 // positions of the rows whose key is NULL, if they are kept
 	keyed   int

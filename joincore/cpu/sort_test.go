@@ -157,7 +157,7 @@ func sortRows(t *testing.T, rows []keyedRow, keepNulls bool) []keyedRow {
 	t.Helper()
 	d := openDev(t, 3, 0)
 	number, wide := joincore.ColumnRef{Column: 1}, joincore.ColumnRef{Column: 2}
-	sorted, err := d.Sort(context.Background(), importRows(t, d, 0, rows, 10_000), device.SortSpec{
+	sorted, err := d.Sort(context.Background(), importRows(t, d, 0, rows, 10_000), device.TransformSpec{
 		Key: keyOf(0), Carry: []joincore.ColumnRef{number, wide}, RowIDs: []int{0}, KeepNulls: keepNulls,
 	})
 	if err != nil {
@@ -193,7 +193,7 @@ func TestSortStopsWithItsContext(t *testing.T) {
 	cause := errors.New("stopped")
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(cause)
-	if _, err := d.Sort(ctx, in, device.SortSpec{Key: keyOf(0)}); !errors.Is(err, cause) {
+	if _, err := d.Sort(ctx, in, device.TransformSpec{Key: keyOf(0)}); !errors.Is(err, cause) {
 		t.Error(err)
 	}
 	if n := d.mem.Used(); n != 0 {

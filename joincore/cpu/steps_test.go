@@ -35,14 +35,14 @@ func TestRefusedPairsEndWithTheContext(t *testing.T) {
 			return tableOf(d.Build(t.Context(), s, m)).of(t)
 		},
 		"partition": func(t *testing.T, d *dev, st *stream, s device.Space, m *device.Match) device.Table {
-			p, err := d.Partition(t.Context(), s, device.PartitionSpec{Key: m.Build, Bits: 1})
+			p, err := d.Partition(t.Context(), s, device.TransformSpec{Key: m.Build, Bits: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return tableOf(st.BuildPartition(t.Context(), p, largest(asSpace(p).bounds), m)).of(t)
 		},
 		"merge": func(t *testing.T, d *dev, st *stream, s device.Space, m *device.Match) device.Table {
-			sorted, err := d.Sort(t.Context(), s, device.SortSpec{Key: m.Build})
+			sorted, err := d.Sort(t.Context(), s, device.TransformSpec{Key: m.Build})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,11 +40,11 @@ func TestEveryChunkOffersItsTurn(t *testing.T) {
 	}{
 		{"build", rows / chunk, func() (err error) { table, err = d.Build(t.Context(), build, m); return err }},
 		{"partition", 2 * rows / chunk, func() error {
-			_, err := d.Partition(t.Context(), build, device.PartitionSpec{Key: m.Build, Bits: 1})
+			_, err := d.Partition(t.Context(), build, device.TransformSpec{Key: m.Build, Bits: 1})
 			return err
 		}},
 		{"sort", 2 * rows / chunk, func() error {
-			_, err := d.Sort(t.Context(), build, device.SortSpec{Key: m.Build, RowIDs: []int{0}})
+			_, err := d.Sort(t.Context(), build, device.TransformSpec{Key: m.Build, RowIDs: []int{0}})
 			return err
 		}},
 		{"probe", rows / 2 / chunk, func() error {

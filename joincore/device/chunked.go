@@ -24,10 +24,10 @@ type Chunked interface {
 	// exact. It reads all keys, once per space.
 	KeyRange(ctx context.Context, s Space, key *Key) (KeyRange, error)
 	// Partition reorders a space by the radix of its hashed key, stably.
-	Partition(ctx context.Context, from Space, spec PartitionSpec) (Partitions, error)
+	Partition(ctx context.Context, from Space, spec TransformSpec) (Partitions, error)
 	// Sort orders a space by its normalised key, stably. Both sides of a join have the
 	// same order.
-	Sort(ctx context.Context, from Space, spec SortSpec) (Sorted, error)
+	Sort(ctx context.Context, from Space, spec TransformSpec) (Sorted, error)
 	// MergePath divides the merge of two sorted spaces into parts of equal work: parts
 	// + 1 points, from before all rows to behind the last row whose key is not NULL.
 	// A probe row's partners may lie behind the point at which the next part begins.
@@ -52,10 +52,10 @@ type Partitions interface {
 	Bounds() Future[[]int64]
 }
 
-// PartitionSpec says how to partition a space.
-type PartitionSpec struct {
+// TransformSpec says how to partition or to sort a space.
+type TransformSpec struct {
 	Key  *Key
-	Bits int // radix bits: 2^Bits partitions, and one more for NULL keys
+	Bits int // of a partitioning: 2^Bits partitions, and one more for NULL keys
 	// Carry are the columns that move with the key (gather from transformed
 	// relations); others are gathered by row id.
 	Carry []joincore.ColumnRef
@@ -70,14 +70,6 @@ type Sorted interface {
 	// Keyed returns the number of rows whose key is not NULL. The others follow them,
 	// if the spec keeps them.
 	Keyed() Count
-}
-
-// SortSpec says how to sort a space. The fields are those of PartitionSpec.
-type SortSpec struct {
-	Key       *Key
-	Carry     []joincore.ColumnRef
-	RowIDs    []int
-	KeepNulls bool
 }
 
 // MergePoint is a point on the merge path of two sorted spaces: rows of each side.

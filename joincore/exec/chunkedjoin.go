@@ -104,7 +104,7 @@ func (e *chunked) transformed(j *join, plan *Plan, space device.Space, release f
 		return nil, err
 	}
 	movedBuild, movedProbe := e.moved(build, space, j), e.moved(probe, from, j)
-	if len(movedBuild.Carry)+len(movedProbe.Carry) == 0 && len(movedBuild.RowIDs)+len(movedProbe.RowIDs) > 0 {
+	if len(movedBuild.Spec.Carry)+len(movedProbe.Spec.Carry) == 0 && len(movedBuild.Spec.RowIDs)+len(movedProbe.Spec.RowIDs) > 0 {
 		j.leavePayload("no column of its payload can be moved with the key")
 	}
 	transformed, err := Transform(e.ctx, e.dev, j.decision.Algorithm, plan, movedBuild, j.decision.Bits, &j.counter)

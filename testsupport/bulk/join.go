@@ -100,7 +100,7 @@ func (j *join) side(s *space, inner device.Space, key *device.Key, keep device.K
 			inputs = append(inputs, c.Input)
 		}
 	}
-	return exec.Side{Space: inner, Key: key, RowIDs: inputs}
+	return exec.Side{Space: inner, Spec: device.TransformSpec{Key: key, RowIDs: inputs}}
 }
 
 // columnsOf returns the columns of a key.

@@ -102,11 +102,11 @@ func (d *dev) KeyRange(ctx context.Context, s device.Space, key *device.Key) (de
 	return d.inner.KeyRange(ctx, inner, key)
 }
 
-func (d *dev) Partition(ctx context.Context, from device.Space, spec device.PartitionSpec) (device.Partitions, error) {
+func (d *dev) Partition(ctx context.Context, from device.Space, spec device.TransformSpec) (device.Partitions, error) {
 	return d.step(ctx, from, func(inner device.Space) (device.Space, error) { return d.inner.Partition(ctx, inner, spec) }), nil
 }
 
-func (d *dev) Sort(ctx context.Context, from device.Space, spec device.SortSpec) (device.Sorted, error) {
+func (d *dev) Sort(ctx context.Context, from device.Space, spec device.TransformSpec) (device.Sorted, error) {
 	return d.step(ctx, from, func(inner device.Space) (device.Space, error) { return d.inner.Sort(ctx, inner, spec) }), nil
 }
 

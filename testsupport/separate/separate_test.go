@@ -135,7 +135,7 @@ func TestHandlesAreOfOneDevice(t *testing.T) {
 		t.Errorf("devices %d and %d, stream of %d, segment at %d", here.At(), there.At(), other.At(), far.Segments()[0].At)
 	}
 	panics(t, "a space of device 1 is used by device 0", func() { st.Scan(far, 0, 0, 1) })
-	panics(t, "a space of device 0 is used by device 1", func() { _, _ = there.Sort(t.Context(), in, device.SortSpec{Key: key}) })
+	panics(t, "a space of device 0 is used by device 1", func() { _, _ = there.Sort(t.Context(), in, device.TransformSpec{Key: key}) })
 	table, err := here.Build(t.Context(), in, &device.Match{Build: key, Probe: key, Emit: device.Semi})
 	if err != nil {
 		t.Fatal(err)
@@ -162,12 +162,12 @@ func TestStepsAreFutures(t *testing.T) {
 	if err := st.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p, err := d.Partition(t.Context(), tuples, device.PartitionSpec{Key: key, Bits: 2, RowIDs: []int{0}})
+	p, err := d.Partition(t.Context(), tuples, device.TransformSpec{Key: key, Bits: 2, RowIDs: []int{0}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tuples.Release() // deferred until the step that reads it is done
-	again, err := d.Sort(t.Context(), p, device.SortSpec{Key: key, RowIDs: []int{0}})
+	again, err := d.Sort(t.Context(), p, device.TransformSpec{Key: key, RowIDs: []int{0}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestStepsAreFutures(t *testing.T) {
 	stopped, cause := context.WithCancelCause(t.Context())
 	failed := errors.New("stopped")
 	cause(failed)
-	p, err = d.Partition(stopped, s, device.PartitionSpec{Key: key, Bits: 2})
+	p, err = d.Partition(stopped, s, device.TransformSpec{Key: key, Bits: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestSegmentsAreAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	hold.passage = make(chan struct{})
-	p, err := d.Partition(t.Context(), s, device.PartitionSpec{Key: key, Bits: 1})
+	p, err := d.Partition(t.Context(), s, device.TransformSpec{Key: key, Bits: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

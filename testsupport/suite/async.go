@@ -81,7 +81,7 @@ func partitionsInAnyOrder(b *asyncBed, d device.Chunked) {
 	var spaces []device.Partitions
 	var histograms []device.Future[[]int64]
 	for bits := 1; bits <= 4; bits++ {
-		p, err := d.Partition(b.Context(), b.in, device.PartitionSpec{Key: b.key(), Bits: bits, RowIDs: []int{0}})
+		p, err := d.Partition(b.Context(), b.in, device.TransformSpec{Key: b.key(), Bits: bits, RowIDs: []int{0}})
 		b.must(err)
 		spaces, histograms = append(spaces, p), append(histograms, p.Bounds())
 		b.local(histograms[bits-1].At())

@@ -79,12 +79,12 @@ type faulty struct {
 }
 
 // Partition implements device.Chunked.
-func (f *faulty) Partition(context.Context, device.Space, device.PartitionSpec) (device.Partitions, error) {
+func (f *faulty) Partition(context.Context, device.Space, device.TransformSpec) (device.Partitions, error) {
 	return nil, f.step()
 }
 
 // Sort implements device.Chunked.
-func (f *faulty) Sort(context.Context, device.Space, device.SortSpec) (device.Sorted, error) {
+func (f *faulty) Sort(context.Context, device.Space, device.TransformSpec) (device.Sorted, error) {
 	return nil, f.step()
 }
 
