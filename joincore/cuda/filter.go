@@ -7,7 +7,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -26,7 +25,7 @@ func (e *execution) Filter(ctx context.Context, from device.Space, condition joi
 }
 
 func (e *execution) filter(ctx context.Context, from *space, condition joincore.Expr, parameters []joincore.Parameter, keep device.Keep) (*space, error) {
-	chosen, rows, err := e.choose(ctx, from.rows, func(to driver.Ptr) (*rowid.Count, error) {
+	chosen, rows, err := e.choose(from.rows, func(to driver.Ptr) (int64, error) {
 		return e.workspace.main.Filter(ctx, e.side(ctx, from), condition, parameters, to)
 	})
 	if err != nil {
@@ -37,19 +36,15 @@ func (e *execution) filter(ctx context.Context, from *space, condition joincore.
 }
 
 // choose allocates memory for at most most row ids, which step writes, and
-// keeps only the part that step has filled.
-func (e *execution) choose(ctx context.Context, most int64, step func(to driver.Ptr) (*rowid.Count, error)) (chosen driver.Ptr, rows int64, err error) {
+// keeps only the part that step has filled: step returns how many it has written.
+func (e *execution) choose(most int64, step func(to driver.Ptr) (int64, error)) (chosen driver.Ptr, rows int64, err error) {
 	arena := e.workspace.arena
 	mark := arena.Mark()
 	if chosen, err = arena.Take(4 * most); err != nil {
 		return 0, 0, err
 	}
 	defer arena.Hold()() // chosen stays where it is
-	count, err := step(chosen)
-	if err != nil {
-		return 0, 0, err
-	}
-	if rows, err = count.Wait(ctx); err != nil {
+	if rows, err = step(chosen); err != nil {
 		return 0, 0, err
 	}
 	arena.Rewind(mark)

@@ -159,6 +159,7 @@ func (j *prepared) result(pairs rowid.Pairs, probe *space) (*space, error) {
 // Report returns the statistics of the join so far.
 func (j *prepared) Report() joincore.JoinStats {
 	r := j.join.Report()
+	r.Work.Peak = j.e.workspace.arena.Peak()
 	algorithm, prepare := "phj-rowid", costmodel.PhaseBuildSide
 	if r.OneTable {
 		algorithm, prepare = "npj-rowid", costmodel.PhaseBuild
@@ -169,7 +170,7 @@ func (j *prepared) Report() joincore.JoinStats {
 		Phases: []joincore.Phase{
 			{Name: prepare, Predicted: j.prepareMeant, Actual: j.prepare}, {Name: costmodel.PhaseProbe, Predicted: j.probingMeant, Actual: j.probing},
 		},
-		Work: joincore.DeviceWork{Launches: r.Cost.Launches, Syncs: r.Cost.Syncs, Bytes: r.Cost.Bytes, Peak: j.e.workspace.arena.Peak()},
+		Work: r.Work,
 	}
 }
 

@@ -180,12 +180,12 @@ func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep d
 		return s, nil
 	}
 	mark := e.workspace.arena.Mark()
-	chosen, rows, err := e.choose(ctx, s.rows, func(to driver.Ptr) (*rowid.Count, error) {
-		count, err := e.workspace.main.Keyed(ctx, e.side(ctx, s), key, to)
-		if v, ok := s.base(); ok { // upload payload while the keys are checked
-			v.Fetch(ctx, e.columnsRead(v.number, key, nil, keep))
-		}
-		return count, err
+	chosen, rows, err := e.choose(s.rows, func(to driver.Ptr) (int64, error) {
+		return e.workspace.main.Keyed(ctx, e.side(ctx, s), key, to, func() {
+			if v, ok := s.base(); ok { // upload payload while the keys are checked
+				v.Fetch(ctx, e.columnsRead(v.number, key, nil, keep))
+			}
+		})
 	})
 	if err != nil {
 		return nil, err

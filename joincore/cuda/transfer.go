@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/links"
-	"gpujoin/joincore/cuda/rowid"
 )
 
 // follow makes a transfer stream wait for all steps so far.
@@ -102,7 +102,7 @@ func (w *workspace) copyOut(ctx context.Context, to []byte, from driver.Ptr) err
 		if err := queue(at + size); err != nil {
 			return err
 		}
-		w.main.Spend(rowid.Cost{Syncs: 1})
+		w.main.Spend(joincore.DeviceWork{Syncs: 1})
 		if err := l.halfCopied[at/size%2].Sync(ctx); err != nil {
 			return err
 		}

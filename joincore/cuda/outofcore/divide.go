@@ -7,8 +7,8 @@ import (
 	"errors"
 	"unsafe"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/rowid"
 )
 
 const (
@@ -79,7 +79,7 @@ func divide(ctx context.Context, e Resources, t *SharedJoin, r *resident, rows i
 	// After this, no copy reads or writes the host's memory, even after an
 	// error.
 	err = errors.Join(err, w.download.Stream().Sync(context.Background()), w.main.Sync(context.Background()))
-	e.Main().Spend(rowid.Cost{Syncs: 2})
+	e.Main().Spend(joincore.DeviceWork{Syncs: 2})
 	for _, part := range w.windows {
 		part.view.Close()
 	}
@@ -203,9 +203,9 @@ func (w *divider) divide(ctx context.Context, stage int, of window) error {
 		if err := k.Launch(w.main, k.Grid(items), uint64(out.descriptor)); err != nil {
 			return err
 		}
-		w.e.Main().Spend(rowid.Cost{Launches: 1})
+		w.e.Main().Spend(joincore.DeviceWork{Launches: 1})
 	}
-	w.e.Main().Spend(rowid.Cost{Bytes: of.traffic(of.view.Rows(), of.division.windows[of.index])})
+	w.e.Main().Spend(joincore.DeviceWork{Bytes: of.traffic(of.view.Rows(), of.division.windows[of.index])})
 	if err := w.download.Follow(); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (w *divider) arrived(ctx context.Context, stage int) error {
 	if stage < 0 {
 		return nil
 	}
-	w.e.Main().Spend(rowid.Cost{Syncs: 1})
+	w.e.Main().Spend(joincore.DeviceWork{Syncs: 1})
 	if err := w.out[stage%2].copied.Sync(ctx); err != nil {
 		return err
 	}

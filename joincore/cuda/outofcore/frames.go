@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/rowid"
 )
 
@@ -79,7 +80,7 @@ func (w *divider) narrowed(ctx context.Context, of window, half int) error {
 	if err := st.Record(out.ranged); err != nil {
 		return err
 	}
-	w.e.Main().Spend(rowid.Cost{Launches: len(candidates), Syncs: 1, Bytes: int64(len(candidates)) * rows * wideBytes})
+	w.e.Main().Spend(joincore.DeviceWork{Launches: len(candidates), Syncs: 1, Bytes: int64(len(candidates)) * rows * wideBytes})
 	if err := out.ranged.Sync(ctx); err != nil {
 		return err
 	}

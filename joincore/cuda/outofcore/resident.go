@@ -8,7 +8,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/rowid"
 )
 
 // resident is device memory for partitioned windows that are not downloaded, as in a hybrid
@@ -91,7 +90,7 @@ func (r *resident) evict(ctx context.Context, e Resources) error {
 		of.resident = nil
 	}
 	if len(r.windows) > 0 && download != nil {
-		e.Main().Spend(rowid.Cost{Syncs: 1})
+		e.Main().Spend(joincore.DeviceWork{Syncs: 1})
 		err = errors.Join(err, download.Stream().Sync(context.Background()))
 	}
 	r.release()

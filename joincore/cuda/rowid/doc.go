@@ -16,9 +16,8 @@
 // Kernels are loaded once for each context. A Queue is a stream with an arena,
 // used by one goroutine at a time. Steps are asynchronous and run in order.
 // Results lie in memory that the caller passes or that the arena provides. The
-// arena is a stack: whoever takes memory rewinds it. A Count is a number that only
-// the device knows, a Histogram several. Both are futures that the queue does not
-// wait for; awaiting one synchronises the host.
+// arena is a stack: whoever takes memory rewinds it. Steps that return a number of rows
+// wait for the device.
 //
 //	Unpack, Spans      what importing needs in addition to copies
 //	Filter             the row ids for which a condition is true, in order
@@ -26,7 +25,6 @@
 //	Number, Compose    positions, and positions of positions
 //	Gather             values by position
 //	Pack               validity as a batch stores it
-//	Partition          keys and row ids by partition of the key's hash
 //	Prepare            a Join: the build side in partitions, or in one table
 //	Join.Probe         pairs, in one pass, into a buffer that is drained when it
 //	                   is full: no result size is ever guessed
@@ -41,16 +39,11 @@
 // are set aside before a side is partitioned. Such rows are never marked, so a
 // step that returns unmarked rows finds them again.
 //
-// # Destinations
+// # Memory
 //
 // A row of key and row id is stored in one to three arrays, its lanes, of 4, 8 and
-// 16 bytes. A partition pass writes through a table that gives the address and the
-// capacity of each partition and lane. A join's own partitions lie one after the
-// other in the arena. Others may lie anywhere that the device can write: in
-// packets, or in memory of a peer. If one has too little capacity, nothing is
-// written. A row id counts from the origin of its device (device.RowIDs).
-//
-// # Memory
+// 16 bytes. A partition pass writes through a table that gives the destination of each
+// partition and lane.
 //
 // Partitioning a side takes at most 2 * (4 + key bytes) for each row; half of that
 // stays while the side is in use. Marks take a bit for each row.

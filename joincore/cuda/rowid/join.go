@@ -57,7 +57,7 @@ type Report struct {
 	BuildRows  int64
 	ProbeRows  int64
 	ResultRows int64
-	Cost       Cost
+	Work       joincore.DeviceWork
 }
 
 // Prepare partitions the build side. The caller does not change build until Release.
@@ -86,12 +86,11 @@ func (j *Join) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	p, err := q.Partition(ctx, j.build, &PartitionSpec{Key: j.spec.Build, Options: j.spec.Options})
-	if err != nil {
+	if j.radix, err = q.radix(j.spec.Build, j.build.Rows, j.spec.Bits); err != nil {
 		return err
 	}
-	j.keys, j.radix, j.report.Bits = p.keys, p.radix, p.Bits()
-	return nil
+	j.report.Bits = j.radix.first + j.radix.second
+	return j.partitionBuild(ctx)
 }
 
 // Release rewinds the arena to where Prepare began.
@@ -101,12 +100,7 @@ func (j *Join) Release() { j.q.arena.Rewind(j.mark) }
 func (j *Join) Report() Report { return j.report }
 
 // account adds the queue's costs since then to the report.
-func (j *Join) account(since Cost) {
-	c := &j.report.Cost
-	c.Launches += j.q.cost.Launches - since.Launches
-	c.Syncs += j.q.cost.Syncs - since.Syncs
-	c.Bytes += j.q.cost.Bytes - since.Bytes
-}
+func (j *Join) account(since joincore.DeviceWork) { j.report.Work.Add(j.q.WorkSince(since)) }
 
 // partners returns the kernel that finds pairs.
 func (j *Join) partners() string {

@@ -16,30 +16,34 @@ import (
 func KeyBytes(key *device.Key) int { return 4 * keyWords(key) }
 
 // Keyed writes the numbers of the rows of s whose key has no NULL part, in order, to
-// out, which has space for all rows. It uses memory of the arena until it is done.
-func (q *Queue) Keyed(ctx context.Context, s Side, key *device.Key, out driver.Ptr) (*Count, error) {
+// out, which has space for all rows, and returns how many there are. It calls meanwhile while
+// the device works, and uses memory of the arena.
+func (q *Queue) Keyed(ctx context.Context, s Side, key *device.Key, out driver.Ptr, meanwhile func()) (rows int64, err error) {
 	if err := s.check(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	parts, _, err := partsOf(s, key)
+	if err != nil || parts == nil {
+		return 0, err
+	}
+	total, err := q.arena.Take(8)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	total, err := q.upload(ctx, uint64(0))
+	list, err := q.upload(ctx, parts)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	if parts != nil {
-		list, err := q.upload(ctx, parts)
-		if err != nil {
-			return nil, err
-		}
-		if err := q.selectRows("gj_select_keyed", s.Rows, out, total, uint64(list), uint64(len(parts))); err != nil {
-			return nil, err
-		}
-		q.cost.Bytes += s.Rows * int64(4+len(parts))
+	if err := q.selectRows("gj_select_keyed", s.Rows, out, total, uint64(list), uint64(len(parts))); err != nil {
+		return 0, err
 	}
-	return q.count(ctx, total)
+	q.cost.Bytes += s.Rows * int64(4+len(parts))
+	meanwhile()
+	counted, err := q.read(ctx, total, 1)
+	if err != nil {
+		return 0, err
+	}
+	return int64(counted[0]), nil
 }
 
 // Keys writes the normalised keys of all rows of s to out, KeyBytes each. The key must
@@ -83,10 +87,8 @@ type keyed struct {
 
 // newKeyed normalises the keys of a side. Rows whose key is NULL are left out.
 // What has to stay is taken from the arena first: rewinding to the mark frees
-// the rest once the side has been partitioned. elsewhere says that partitions
-// go to somebody else's memory: of the final buffer there is then what two
-// passes need to work in.
-func (q *Queue) newKeyed(ctx context.Context, s Side, key *device.Key, r radix, opt *Options, elsewhere bool) (*keyed, error) {
+// the rest once the side has been partitioned.
+func (q *Queue) newKeyed(ctx context.Context, s Side, key *device.Key, r radix, opt *Options) (*keyed, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -108,16 +110,11 @@ func (q *Queue) newKeyed(ctx context.Context, s Side, key *device.Key, r radix, 
 		}
 	}
 	zeroed := int64(4 * max(4, n))
-	if !elsewhere {
-		take(&k.Final, int64(k.FinalCapacity)*rowBytes)
-	}
+	take(&k.Final, int64(k.FinalCapacity)*rowBytes)
 	take(&k.Count, 8)
 	take(&k.Counts, zeroed)
 	take(&k.Start, zeroed)
 	k.mark = q.arena.Mark()
-	if elsewhere && r.second > 0 {
-		take(&k.Final, int64(k.FinalCapacity)*rowBytes)
-	}
 	take(&k.Cursor, zeroed)
 	take(&k.Tail, zeroed)
 	for _, to := range []*uint64{&k.ParentCount, &k.ParentStart, &k.ParentCursor, &k.ParentTail} {

@@ -65,7 +65,7 @@ func TestOneHotKeyIsStreamed(t *testing.T) {
 	if pairs != build*probe || parts < pairs/region {
 		t.Errorf("%d pairs in %d parts, want %d", pairs, parts, build*probe)
 	}
-	if got := j.Report(); got.ResultRows != int64(pairs) || got.ProbeRows != int64(probe) || got.Cost.Syncs < parts {
+	if got := j.Report(); got.ResultRows != int64(pairs) || got.ProbeRows != int64(probe) || got.Work.Syncs < parts {
 		t.Errorf("report %+v", got)
 	}
 }

@@ -19,7 +19,7 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	if err != nil {
 		return err
 	}
-	keys, err := q.newKeyed(ctx, probe, j.spec.Match.Probe, j.radix, &j.spec.Options, false)
+	keys, err := q.newKeyed(ctx, probe, j.spec.Match.Probe, j.radix, &j.spec.Options)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver
 	if err != nil {
 		return err
 	}
-	if err := q.partition(join, probeSide, keys, j.radix, nil); err != nil {
+	if err := q.partition(join, probeSide, keys, j.radix); err != nil {
 		return err
 	}
 	blocks := min(workItems(j.keys.rows, keys.rows, j.radix.partitions(), chunk, rows), int64(q.resident(kernel)))

@@ -51,11 +51,9 @@ func (j *Join) prepareWhole(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p, err := q.partitionBy(ctx, j.build, &PartitionSpec{Key: j.spec.Build, Options: j.spec.Options}, j.radix)
-	if err != nil {
+	if err := j.partitionBuild(ctx); err != nil {
 		return false, err
 	}
-	j.keys = p.keys
 	t.Count, t.Unordered = j.keys.Count, j.keys.Final
 	if err := q.fill(ctx, table, t); err != nil {
 		return false, err

@@ -5,8 +5,11 @@ package rowid
 import (
 	"context"
 	"fmt"
+	"math/bits"
+	"unsafe"
 
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/device"
 )
 
 // Sides of a join.
@@ -21,10 +24,30 @@ type radix struct {
 	first, second int // bits of the two passes
 }
 
+// radix returns how a side of the given rows is partitioned by the given number of bits; 0:
+// such that each partition has about one chunk of the match.
+func (q *Queue) radix(key *device.Key, rows int64, bits int) (r radix, err error) {
+	r.words = keyWords(key)
+	chunk, err := q.kernels.module.Kernel(fmt.Sprintf("gj_partners_k%d", r.words))
+	if err != nil {
+		return r, err
+	}
+	first, err := q.kernels.module.Kernel(fmt.Sprintf("gj_first_k%d", r.words))
+	if err != nil {
+		return r, err
+	}
+	r.first, r.second = radixBits(rows, chunk.Rows, first.Fan, bits)
+	return r, nil
+}
+
 func (r radix) partitions() int { return 1 << (r.first + r.second) }
 
-// lanes returns the number of lanes of a row of key and row id.
-func (r radix) lanes() int { return len(lanesOf(r.words + 1)) }
+// lanes returns the number of lanes, separate arrays over the rows of a partition, of key and
+// row id: of 4 and of 8 bytes for what is left of lanes of 16 (kernels/layout/row.cuh).
+func (r radix) lanes() int {
+	words := uint(r.words + 1)
+	return bits.OnesCount(words%4) + int(words/4)
+}
 
 // descriptor describes both sides of a join for partitioning.
 func (r radix) descriptor(build, probe *keyed) partitionDescriptor {
@@ -66,9 +89,35 @@ func (q *Queue) planMemory(r radix) (counters, extra uint64, err error) {
 	return uint64(c), uint64(e), q.stream.Memset(c, 0, counterBytes)
 }
 
-// partition partitions one side of a join and plans the match. to: the destinations;
-// nil: the final buffer.
-func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix, to *table) error {
+// partitionBuild moves the keys and row ids of the build side to their partitions in the arena,
+// as those of a join without probe rows. Rows whose key is NULL have none; rows of a partition
+// have no order.
+func (j *Join) partitionBuild(ctx context.Context) (err error) {
+	q := j.q
+	if j.keys, err = q.newKeyed(ctx, j.build, j.spec.Build, j.radix, &j.spec.Options); err != nil {
+		return err
+	}
+	none, err := q.newKeyed(ctx, Side{}, &device.Key{Exact: true}, j.radix, &j.spec.Options)
+	if err != nil {
+		return err
+	}
+	d := j.radix.descriptor(j.keys, none)
+	if d.Counters, d.Extra, err = q.planMemory(j.radix); err != nil {
+		return err
+	}
+	join, err := q.arrange(ctx, &d)
+	if err != nil {
+		return err
+	}
+	if err := q.partition(join, buildSide, j.keys, j.radix); err != nil {
+		return err
+	}
+	q.arena.Rewind(j.keys.mark)
+	return nil
+}
+
+// partition partitions one side of a join and plans the match.
+func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix) error {
 	if r.first > 0 {
 		name := fmt.Sprintf("gj_histogram_k%d", r.words)
 		h, err := q.kernels.module.Kernel(name)
@@ -95,22 +144,15 @@ func (q *Queue) partition(join driver.Ptr, side int, k *keyed, r radix, to *tabl
 	if r.first == 0 || k.rows == 0 {
 		return nil
 	}
-	return q.passes(join, side, k, r, to)
+	return q.passes(join, side, k, r)
 }
 
 // passes moves rows to the destinations of the tables: of parents after the first of
 // two passes, and of partitions after the last pass.
-func (q *Queue) passes(join driver.Ptr, side int, k *keyed, r radix, to *table) error {
-	parents, partitions, err := q.ownDestinations(join, side, r, to == nil)
+func (q *Queue) passes(join driver.Ptr, side int, k *keyed, r radix) error {
+	parents, partitions, err := q.destinations(join, side, r)
 	if err != nil {
 		return err
-	}
-	var lacking driver.Ptr
-	if to != nil {
-		partitions, lacking = to.at, to.lacking
-		if err := q.launch("gj_find_lacking", int64(r.partitions())/rowsPerBlock+1, uint64(join), uint64(side), uint64(to.at), uint64(r.lanes()), uint64(lacking)); err != nil {
-			return err
-		}
 	}
 	passes := []struct {
 		name string
@@ -121,10 +163,28 @@ func (q *Queue) passes(join driver.Ptr, side int, k *keyed, r radix, to *table) 
 		passes[0].to = partitions
 	}
 	q.cost.Bytes += k.rows * int64(4*r.words+len(passes)*8*(r.words+1))
+	const lacking = 0 // no partition lacks space
 	for _, pass := range passes {
-		if err := q.launchTiles(fmt.Sprintf("%s_k%d", pass.name, r.words), k.rows, uint64(join), uint64(side), uint64(pass.to), uint64(lacking)); err != nil {
+		if err := q.launchTiles(fmt.Sprintf("%s_k%d", pass.name, r.words), k.rows, uint64(join), uint64(side), uint64(pass.to), lacking); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+const destinationBytes = int(unsafe.Sizeof(destinationDescriptor{}))
+
+// destinations makes the tables of where the rows of a side go: of the parents if there are two
+// passes, and of the partitions.
+func (q *Queue) destinations(join driver.Ptr, side int, r radix) (parents, partitions driver.Ptr, err error) {
+	if r.second > 0 {
+		if parents, err = q.arena.Take(int64(r.lanes()*destinationBytes) << r.first); err != nil {
+			return 0, 0, err
+		}
+	}
+	if partitions, err = q.arena.Take(int64(r.partitions() * r.lanes() * destinationBytes)); err != nil {
+		return 0, 0, err
+	}
+	return parents, partitions, q.launch(fmt.Sprintf("gj_own_destinations_k%d", r.words), int64(r.partitions())/rowsPerBlock+1,
+		uint64(join), uint64(side), uint64(parents), uint64(partitions))
 }

@@ -96,14 +96,11 @@ func (j *Join) marked(ctx context.Context, marks driver.Ptr, rows int64, want bo
 		if err := q.selectRows("gj_select_marked", n, out, total, uint64(marks), uint64(first), wordOf(want)); err != nil {
 			return err
 		}
-		count, err := q.count(ctx, total)
+		counted, err := q.read(ctx, total, 1)
 		if err != nil {
 			return err
 		}
-		found, err := count.Wait(ctx)
-		if err != nil {
-			return err
-		}
+		found := int64(counted[0])
 		q.arena.Rewind(inner)
 		q.cost.Bytes += n/8 + 4*found
 		j.account(since)

@@ -5,7 +5,6 @@ package rowid
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -47,30 +46,13 @@ type Queue struct {
 	// byte of it is written once between two synchronisations.
 	staging *driver.Host
 	staged  int64
-	writes  int64    // how often something was staged
-	numbers *mailbox // for single numbers; its memory is part of staging
-	// histograms, and the memory that they come through, are made when the
-	// first one is asked for.
-	histograms *mailbox
-	histogram  *driver.Host
-	cost       Cost
+	cost    joincore.DeviceWork
 }
 
-// Cost is what steps took.
-type Cost struct {
-	Launches int
-	Syncs    int   // times that the host waited for the device
-	Bytes    int64 // read and written in device memory, as modelled
-}
-
-// Staging begins with what is read back at once; then come numbers that are
-// read later, and what goes to the device.
+// Staging begins with what is read back; then comes what goes to the device.
 const (
 	stagingBytes  = 1 << 18
 	readBackBytes = 256
-	numberSlots   = 16
-	numberBytes   = 16
-	stagedFrom    = readBackBytes + numberSlots*numberBytes
 )
 
 // NewQueue makes a queue over a stream and an arena, which stay the caller's.
@@ -79,21 +61,11 @@ func (k *Kernels) NewQueue(s *driver.Stream, a *driver.Arena) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Queue{kernels: k, stream: s, arena: a, staging: staging, staged: stagedFrom}
-	if q.numbers, err = newMailbox(k.context, staging.Bytes()[readBackBytes:stagedFrom], numberSlots); err != nil {
-		return nil, errors.Join(err, staging.Free())
-	}
-	return q, nil
+	return &Queue{kernels: k, stream: s, arena: a, staging: staging, staged: readBackBytes}, nil
 }
 
 // Close frees what the queue has taken for itself. Nothing may be under way.
-func (q *Queue) Close() error {
-	err := errors.Join(q.numbers.close(), q.staging.Free())
-	if q.histograms != nil {
-		err = errors.Join(err, q.histograms.close(), q.histogram.Free())
-	}
-	return err
-}
+func (q *Queue) Close() error { return q.staging.Free() }
 
 // Arena returns the queue's arena.
 func (q *Queue) Arena() *driver.Arena { return q.arena }
@@ -102,22 +74,18 @@ func (q *Queue) Arena() *driver.Arena { return q.arena }
 func (q *Queue) Stream() *driver.Stream { return q.stream }
 
 // Cost returns what the steps took so far.
-func (q *Queue) Cost() Cost { return q.cost }
+func (q *Queue) Cost() joincore.DeviceWork { return q.cost }
 
 // WorkSince returns what the queue's steps have cost since Cost returned before,
 // and the most of the arena that has been in use.
-func (q *Queue) WorkSince(before Cost) joincore.DeviceWork {
+func (q *Queue) WorkSince(before joincore.DeviceWork) joincore.DeviceWork {
 	return joincore.DeviceWork{
 		Launches: q.cost.Launches - before.Launches, Syncs: q.cost.Syncs - before.Syncs, Bytes: q.cost.Bytes - before.Bytes, Peak: q.arena.Peak(),
 	}
 }
 
 // Spend adds what was done on the queue's stream without it.
-func (q *Queue) Spend(c Cost) {
-	q.cost.Launches += c.Launches
-	q.cost.Syncs += c.Syncs
-	q.cost.Bytes += c.Bytes
-}
+func (q *Queue) Spend(c joincore.DeviceWork) { q.cost.Add(c) }
 
 // Sync waits for all steps.
 func (q *Queue) Sync(ctx context.Context) error {
@@ -125,7 +93,7 @@ func (q *Queue) Sync(ctx context.Context) error {
 	if err := q.stream.Sync(ctx); err != nil {
 		return err
 	}
-	q.staged = stagedFrom
+	q.staged = readBackBytes
 	return nil
 }
 
@@ -175,7 +143,6 @@ func (q *Queue) write(ctx context.Context, to driver.Ptr, b []byte) error {
 				return err
 			}
 		}
-		q.writes++
 		n := copy(q.staging.Bytes()[q.staged:], b)
 		if err := q.stream.CopyIn(to, q.staging.Bytes()[q.staged:q.staged+int64(n)]); err != nil {
 			return err
@@ -204,33 +171,4 @@ func (q *Queue) read(ctx context.Context, from driver.Ptr, words int) ([]uint64,
 		out[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}
 	return out, nil
-}
-
-// Count is a number of rows that the device computes: a future.
-type Count struct{ future *Future }
-
-// count sends a number to the host.
-func (q *Queue) count(ctx context.Context, at driver.Ptr) (*Count, error) {
-	f, err := q.later(ctx, q.numbers, at, 8)
-	return &Count{f}, err
-}
-
-// countChecked does the same with a number behind which another one says whether an
-// expression failed.
-func (q *Queue) countChecked(ctx context.Context, at driver.Ptr) (*Count, error) {
-	f, err := q.later(ctx, q.numbers, at, 16)
-	return &Count{f}, err
-}
-
-// Wait waits for the steps before the count and returns the number. ErrArithmetic: an
-// expression that the step has evaluated is out of range.
-func (c *Count) Wait(ctx context.Context) (int64, error) {
-	b, err := c.future.Wait(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if len(b) == 16 && binary.LittleEndian.Uint64(b[8:]) != 0 {
-		return 0, joincore.ErrArithmetic
-	}
-	return int64(binary.LittleEndian.Uint64(b)), nil
 }

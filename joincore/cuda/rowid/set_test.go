@@ -11,7 +11,7 @@ import (
 )
 
 // All six kinds of joins, with partitions and with one table, over all kinds of keys;
-// results in several parts; conditions; destinations elsewhere.
+// results in several parts; conditions; partitions.
 func TestSet(t *testing.T) {
 	const int4, int8, bytes16, varlena, none = 0, 1, 6, 8, 12 // of keyTypes
 	r := newRig(t, 512<<20)
@@ -60,7 +60,7 @@ func TestSet(t *testing.T) {
 	join("no build rows", int4, device.Outer, parts, func(c *joinCase) { c.build = 0 })
 	join("no probe rows", int8, device.Pairs, parts, left, func(c *joinCase) { c.probe = 0 })
 	add("filter", func() { r.checkFilter(4097) })
-	add("partitions that go elsewhere", func() { r.checkDestinations(4097, 4, 3) })
-	add("partitions that go elsewhere, two passes", func() { r.checkDestinations(4097, 8, 9) })
+	add("partitions", func() { r.checkPartitions(4097, 4, 3) })
+	add("partitions by two passes", func() { r.checkPartitions(4097, 8, 9) })
 	columnartest.Set(t, set)
 }

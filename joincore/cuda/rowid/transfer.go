@@ -84,30 +84,37 @@ func (q *Queue) Gather(c Column, from, rows int64, out, valid driver.Ptr) error 
 }
 
 // Filter writes the numbers of the rows of s for which e is true, in order, to
-// out, which has space for all rows. It uses memory of the arena until it is
-// done. ErrUnsupported if s has too many rows or e is too large. Awaiting the count
-// returns ErrArithmetic where e is out of range for a row.
-func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters []joincore.Parameter, out driver.Ptr) (*Count, error) {
+// out, which has space for all rows, and returns how many there are. It uses memory of the
+// arena. ErrUnsupported if s has too many rows or e is too large, ErrArithmetic if e is out of
+// range for a row.
+func (q *Queue) Filter(ctx context.Context, s Side, e joincore.Expr, parameters []joincore.Parameter, out driver.Ptr) (rows int64, err error) {
 	if err := s.check(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	total, err := q.arena.Take(16)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	failed := total + 8
 	if err := q.stream.Memset(failed, 0, 8); err != nil {
-		return nil, err
+		return 0, err
 	}
 	condition, err := q.condition(ctx, nil, e, parameters, &s, nil, failed)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if err := q.selectRows("gj_select_condition", s.Rows, out, total, uint64(condition)); err != nil {
-		return nil, err
+		return 0, err
 	}
 	q.cost.Bytes += 4 * s.Rows
-	return q.countChecked(ctx, total)
+	counted, err := q.read(ctx, total, 2)
+	if err != nil {
+		return 0, err
+	}
+	if counted[1] != 0 {
+		return 0, joincore.ErrArithmetic
+	}
+	return int64(counted[0]), nil
 }
 
 // selectRows launches a kernel that writes the numbers of selected rows in order. Its

@@ -24,6 +24,9 @@ var unreached = map[string]string{
 	"joincore/cuda/columnar/phj/sharepass.go":   "what the issue on teams of GPUs makes reachable: first passes that store into other GPUs, and the passes after them (joincore/cuda/mgj)",
 	"joincore/cuda/columnar/phj/shareblocks.go": "what the issue on teams of GPUs makes reachable: blocks of partitions that copy engines or a fabric move (joincore/cuda/mgj)",
 	"joincore/device/device.go:NewRowIDs":       "what the issue on teams of GPUs makes reachable: row ids that name the device",
+	"joincore/device/device.go:RowIDs.First":    "what the issue on teams of GPUs makes reachable: the ids of a device's rows",
+	"joincore/device/device.go:RowIDs.Rows":     "what the issue on teams of GPUs makes reachable: the number of ids of a device",
+	"joincore/device/device.go:RowIDs.Split":    "what the issue on teams of GPUs makes reachable: the device of an id",
 	"joincore/exchange/":                        "what the issue on teams of GPUs makes reachable: exchanges of rows between GPUs",
 	"joincore/multi/provider.go:New":            "what the issue on teams of GPUs makes reachable: the provider whose members exchange rows",
 }
