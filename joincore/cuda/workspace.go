@@ -251,21 +251,15 @@ func (s *workspace) close() error {
 		if l.queue != nil {
 			errs = append(errs, l.queue.Close())
 		}
-		if l.staging != nil {
-			errs = append(errs, l.staging.Free())
-		}
+		errs = append(errs, l.staging.Free())
 		for _, e := range l.halfCopied {
-			if e != nil {
-				errs = append(errs, e.Close())
-			}
+			errs = append(errs, e.Close())
 		}
 	}
 	for _, e := range append(s.idle, s.events...) {
 		errs = append(errs, e.Close())
 	}
-	if s.staging != nil {
-		errs = append(errs, s.staging.Free())
-	}
+	errs = append(errs, s.staging.Free())
 	for _, st := range s.streams {
 		errs = append(errs, st.Close())
 	}

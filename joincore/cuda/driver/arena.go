@@ -165,9 +165,9 @@ func (a *Arena) ResetPeak() {
 	a.peak = a.used
 }
 
-// Close unmaps the memory, which no stream uses any more.
+// Close unmaps the memory, which no stream uses any more. A nil arena has none.
 func (a *Arena) Close() error {
-	if a.m.bytes == 0 {
+	if a == nil || a.m.bytes == 0 {
 		return nil
 	}
 	m := a.m

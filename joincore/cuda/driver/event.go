@@ -88,8 +88,11 @@ func (e *Event) Since(start *Event) (ms float64, err error) {
 	return ms, err
 }
 
-// Close frees the event.
+// Close frees the event, if it is not nil.
 func (e *Event) Close() error {
+	if e == nil {
+		return nil
+	}
 	for _, outcome := range e.left {
 		<-outcome
 	}

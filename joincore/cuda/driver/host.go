@@ -41,8 +41,11 @@ func (h *Host) DevicePointer() Ptr { return Ptr(uintptr(h.pointer())) }
 
 func (h *Host) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(h.bytes)) }
 
-// Free releases the memory. No stream may use it any more.
+// Free releases the memory, if h is not nil. No stream may use it any more.
 func (h *Host) Free() error {
+	if h == nil {
+		return nil
+	}
 	p := h.pointer()
 	h.bytes = nil
 	return h.c.with("cuMemFreeHost", func() error { return cu.MemFreeHost(p) })

@@ -75,8 +75,11 @@ func (m *Module) setSeed(seed uint64) error {
 	return err
 }
 
-// Unload frees the module and its kernels.
+// Unload frees the module and its kernels, if m is not nil.
 func (m *Module) Unload() error {
+	if m == nil {
+		return nil
+	}
 	return m.c.with("cuModuleUnload", func() error { return m.mod.Unload() })
 }
 

@@ -159,13 +159,13 @@ func (s *Stream) Failed() error {
 	return s.c.note(failure("cuStreamQuery", code))
 }
 
-// Close waits for the stream's work and frees the stream.
+// Close waits for the stream's work and frees the stream, if it is not nil.
 func (s *Stream) Close() error {
-	err := s.c.with("cuStreamSynchronize", func() error { return s.stream.Synchronize() })
-	for _, e := range []*Event{s.done, s.point} {
-		if e != nil {
-			err = errors.Join(err, e.Close())
-		}
+	if s == nil {
+		return nil
 	}
-	return errors.Join(err, s.c.with("cuStreamDestroy", func() error { return s.stream.Destroy() }))
+	return errors.Join(
+		s.c.with("cuStreamSynchronize", func() error { return s.stream.Synchronize() }),
+		s.done.Close(), s.point.Close(),
+		s.c.with("cuStreamDestroy", func() error { return s.stream.Destroy() }))
 }

@@ -208,12 +208,7 @@ func (f *Fabric) Close() error {
 		}
 	}
 	for _, g := range slices.Backward(f.gpus) {
-		if g.stream != nil {
-			errs = append(errs, g.stream.Close())
-		}
-		if g.arena != nil {
-			errs = append(errs, g.arena.Close())
-		}
+		errs = append(errs, g.stream.Close(), g.arena.Close())
 	}
 	for _, d := range f.devices {
 		if d.threads != nil {

@@ -87,19 +87,9 @@ func (s *stage) copy(sender *driver.Stream, target, source driver.Ptr, bytes int
 }
 
 func (s *stage) close() error {
-	var errs []error
-	if s.stream != nil {
-		errs = append(errs, s.stream.Close())
-	}
+	err := s.stream.Close()
 	for _, h := range s.half {
-		for _, e := range []*driver.Event{h.full, h.empty} {
-			if e != nil {
-				errs = append(errs, e.Close())
-			}
-		}
+		err = errors.Join(err, h.full.Close(), h.empty.Close())
 	}
-	if s.host != nil {
-		errs = append(errs, s.host.Free())
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, s.host.Free())
 }

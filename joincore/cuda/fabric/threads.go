@@ -139,15 +139,5 @@ func (m *mark) ended() (bool, error) { return atomic.LoadUint64(m.word) == m.con
 
 // close frees everything. No copy is under way.
 func (t *threads) close() error {
-	var errs []error
-	if t.arena != nil {
-		errs = append(errs, t.arena.Close())
-	}
-	if t.host != nil {
-		errs = append(errs, t.host.Free())
-	}
-	if t.module != nil {
-		errs = append(errs, t.module.Unload())
-	}
-	return errors.Join(errs...)
+	return errors.Join(t.arena.Close(), t.host.Free(), t.module.Unload())
 }

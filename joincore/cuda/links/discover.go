@@ -40,9 +40,6 @@ func CachedFacts(ctx context.Context, path string, ordinals []int) (*Facts, erro
 	return f, f.Save(path)
 }
 
-// sysfs is where the system describes PCI devices.
-const sysfs = "/sys/bus/pci/devices"
-
 // describeDevices returns what is known without a measurement.
 func describeDevices(ordinals []int) (*Facts, []driver.Info, error) {
 	all, err := driver.Devices()
@@ -66,7 +63,7 @@ func describeDevices(ordinals []int) (*Facts, []driver.Info, error) {
 	paths := make([]string, len(infos))
 	for i, info := range infos {
 		d := Device{UUID: info.UUID, Name: info.Name, PCI: info.PCI}
-		paths[i], d.NUMA = pciPath(sysfs, info.PCI)
+		paths[i], d.NUMA = pciPath("/sys", info.PCI)
 		if paths[i] == "" {
 			f.note("the system does not describe PCI device %s", info.PCI)
 		}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/renameio/v2"
 )
@@ -80,13 +81,8 @@ func LoadFacts(path string, uuids []string, driver string) (*Facts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if f.Driver != driver || len(f.Devices) != len(uuids) {
+	if f.Driver != driver || !slices.EqualFunc(f.Devices, uuids, func(d Device, uuid string) bool { return d.UUID == uuid }) {
 		return nil, nil
-	}
-	for i, d := range f.Devices {
-		if d.UUID != uuids[i] {
-			return nil, nil
-		}
 	}
 	return f, nil
 }

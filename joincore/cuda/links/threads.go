@@ -22,20 +22,21 @@ func LoadThreads(c *driver.Context) (*Threads, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Threads{module: m}
-	for _, k := range []struct {
-		name string
-		to   **driver.Kernel
-	}{{"transfer_move", &t.move}, {"transfer_sum", &t.sum}} {
-		if *k.to, err = m.Kernel(k.name); err != nil {
-			return nil, errors.Join(err, m.Unload())
-		}
+	move, err := m.Kernel("transfer_move")
+	sum, also := m.Kernel("transfer_sum")
+	if err = errors.Join(err, also); err != nil {
+		return nil, errors.Join(err, m.Unload())
 	}
-	return t, nil
+	return &Threads{m, move, sum}, nil
 }
 
-// Close unloads the kernels. No stream may use them any more.
-func (t *Threads) Close() error { return t.module.Unload() }
+// Close unloads the kernels, if t is not nil. No stream may use them any more.
+func (t *Threads) Close() error {
+	if t == nil {
+		return nil
+	}
+	return t.module.Unload()
+}
 
 // blockBytes is the number of bytes that a block of transfer_move has in flight.
 const blockBytes = 16 << 10

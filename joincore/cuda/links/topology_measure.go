@@ -36,19 +36,18 @@ type rig struct {
 
 // measureFacts fills in rates and latencies.
 func measureFacts(ctx context.Context, f *Facts, infos []driver.Info) (err error) {
-	rigs := make([]*rig, len(infos))
+	var rigs []*rig
 	defer func() {
 		for _, r := range slices.Backward(rigs) {
-			if r != nil {
-				err = errors.Join(err, r.close())
-			}
+			err = errors.Join(err, r.close())
 		}
 	}()
-	for i, info := range infos {
-		rigs[i] = &rig{}
-		if rigs[i].context, err = driver.Open(info.Ordinal); err != nil {
+	for _, info := range infos {
+		c, err := driver.Open(info.Ordinal)
+		if err != nil {
 			return err
 		}
+		rigs = append(rigs, &rig{context: c})
 	}
 	for i, r := range rigs {
 		var peers []*driver.Context
@@ -109,27 +108,8 @@ func (r *rig) open(peers []*driver.Context) (err error) {
 }
 
 func (r *rig) close() error {
-	var errs []error
-	for _, s := range r.streams {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	for _, e := range []*driver.Event{r.from, r.to} {
-		if e != nil {
-			errs = append(errs, e.Close())
-		}
-	}
-	if r.host != nil {
-		errs = append(errs, r.host.Free())
-	}
-	if r.arena != nil {
-		errs = append(errs, r.arena.Close())
-	}
-	if r.context != nil {
-		errs = append(errs, r.context.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(r.streams[0].Close(), r.streams[1].Close(), r.from.Close(), r.to.Close(),
+		r.host.Free(), r.arena.Close(), r.context.Close())
 }
 
 // timed returns the median time, in ns, of what queue queues on the first stream, after
@@ -149,8 +129,7 @@ func (r *rig) timed(ctx context.Context, queue func(s *driver.Stream) error) (fl
 			times = append(times, ms*1e6)
 		}
 	}
-	slices.Sort(times)
-	return times[len(times)/2], nil
+	return median(times), nil
 }
 
 // measureHost measures copies from and to page-locked memory.
@@ -214,8 +193,7 @@ func measurePair(ctx context.Context, p *Pair, rigs []*rig) error {
 		}
 		latencies = append(latencies, time.Since(start))
 	}
-	slices.Sort(latencies)
-	p.Latency = latencies[len(latencies)/2]
+	p.Latency = median(latencies)
 	if !p.Peer {
 		return nil
 	}
@@ -248,9 +226,7 @@ func copyTogether(ctx context.Context, all []copying) (gbps float64, err error) 
 	streams := make([]*driver.Stream, len(all))
 	defer func() {
 		for _, s := range streams {
-			if s != nil {
-				err = errors.Join(err, s.Close())
-			}
+			err = errors.Join(err, s.Close())
 		}
 	}()
 	for i, c := range all {
@@ -275,7 +251,5 @@ func copyTogether(ctx context.Context, all []copying) (gbps float64, err error) 
 		}
 		rates = append(rates, float64(len(all)*copies*bufferBytes)/float64(time.Since(start)))
 	}
-	rates = rates[1:]
-	slices.Sort(rates)
-	return rates[len(rates)/2], nil
+	return median(rates[1:]), nil
 }

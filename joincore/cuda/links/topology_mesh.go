@@ -2,9 +2,12 @@ package links
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/mesh"
 )
 
@@ -109,13 +112,12 @@ func widest(l *mesh.Link, p Pair) {
 // hosts adds the NUMA nodes.
 func (b *meshBuilder) hosts() {
 	var numbers []int
-	of := map[int]int{}
 	for _, d := range b.facts.Devices {
-		if !slices.Contains(numbers, d.NUMA) {
-			numbers = append(numbers, d.NUMA)
-		}
+		numbers = append(numbers, d.NUMA)
 	}
 	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	of := map[int]int{}
 	for _, n := range numbers {
 		of[n] = b.node(mesh.Host, fmt.Sprintf("numa%d", max(n, 0)))
 	}
@@ -152,4 +154,43 @@ func (b *meshBuilder) between(from, to int) float64 {
 		return socketGBps
 	}
 	return best
+}
+
+// pciPath returns the path of a PCI device through the bridges above it, and its NUMA node;
+// "" and -1 if the system does not say.
+func pciPath(sys, address string) (path string, numa int) {
+	dir, numa := driver.PCIDevice(sys, address)
+	path, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", numa
+	}
+	return path, numa
+}
+
+// pathBetween describes the way between two PCI devices by their paths and NUMA nodes.
+func pathBetween(a, b string, numaA, numaB int) string {
+	if a == "" || b == "" {
+		return ""
+	}
+	x, y := strings.Split(a, "/"), strings.Split(b, "/")
+	bridges := 0 // that both paths have, host bridge included
+	for i := range min(len(x), len(y)) - 1 {
+		if x[i] != y[i] {
+			break
+		}
+		if strings.Contains(x[i], ":") {
+			bridges++
+		}
+	}
+	switch {
+	case bridges > 1:
+		return "PCIe switch"
+	case bridges == 1:
+		return "host bridge"
+	case numaA >= 0 && numaA == numaB:
+		return "NUMA node"
+	case numaA >= 0 && numaB >= 0:
+		return "sockets"
+	}
+	return "host"
 }

@@ -253,7 +253,11 @@ func TestPaths(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(device, "numa_node"), []byte("1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(device, filepath.Join(root, "0000:18:00.0")); err != nil {
+	listed := filepath.Join(root, "bus", "pci", "devices")
+	if err := os.MkdirAll(listed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(device, filepath.Join(listed, "0000:18:00.0")); err != nil {
 		t.Fatal(err)
 	}
 	resolved, err := filepath.EvalSymlinks(device)

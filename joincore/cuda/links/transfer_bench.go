@@ -67,26 +67,11 @@ func (b *bench) takeMemory() (err error) {
 }
 
 func (b *bench) close() error {
-	var errs []error
-	if b.stream != nil {
-		errs = append(errs, b.stream.Close())
-	}
-	if b.point != nil {
-		errs = append(errs, b.point.Close())
-	}
-	if b.answer != nil {
-		errs = append(errs, b.answer.Free())
-	}
-	if b.kernels != nil {
-		errs = append(errs, b.kernels.Close())
-	}
-	if b.arena != nil {
-		errs = append(errs, b.arena.Close())
-	}
+	err := errors.Join(b.stream.Close(), b.point.Close(), b.answer.Free(), b.kernels.Close(), b.arena.Close())
 	if b.near != nil {
-		errs = append(errs, unix.Munmap(b.near))
+		err = errors.Join(err, unix.Munmap(b.near))
 	}
-	return errors.Join(append(errs, b.device.Close())...)
+	return errors.Join(err, b.device.Close())
 }
 
 // PlatformOf returns the platform of a device.

@@ -3,7 +3,6 @@ package links
 import (
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -86,17 +85,4 @@ func sumHost(b []byte, threads int) uint64 {
 		total += part
 	})
 	return total
-}
-
-// partsOf divides b into parts of n bytes; the last one may be shorter.
-func partsOf(b []byte, n int64) iter.Seq2[int, []byte] {
-	return func(yield func(int, []byte) bool) {
-		for k := 0; len(b) > 0; k++ {
-			part := b[:min(n, int64(len(b)))]
-			if !yield(k, part) {
-				return
-			}
-			b = b[len(part):]
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -49,10 +50,15 @@ func (r *MethodResult) measured() bool { return r.MS > 0 }
 
 // medianResult returns the row for the times of repeated transfers, in milliseconds.
 func medianResult(m Method, d Direction, bytes int64, ms []float64, note string) MethodResult {
-	slices.Sort(ms)
-	r := MethodResult{Method: m, Direction: d, Bytes: bytes, MS: ms[len(ms)/2], Note: note}
+	r := MethodResult{Method: m, Direction: d, Bytes: bytes, MS: median(ms), Note: note}
 	r.GBs = float64(bytes) / 1e6 / r.MS
 	return r
+}
+
+// median sorts a list and returns the value in its middle.
+func median[T cmp.Ordered](list []T) T {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 // markBest marks the fastest method of each direction and size, and computes the

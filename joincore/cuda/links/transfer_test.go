@@ -59,24 +59,6 @@ func TestMapHost(t *testing.T) {
 	}
 }
 
-func TestParts(t *testing.T) {
-	for _, n := range []int{0, 1, 7, 8, 9, 24, 25} {
-		b, at := make([]byte, n), 0
-		for k, part := range partsOf(b, 8) {
-			if k != at/8 || len(part) != min(8, n-at) {
-				t.Errorf("%d bytes: part %d of %d bytes after %d", n, k, len(part), at)
-			}
-			at += len(part)
-		}
-		if at != n {
-			t.Errorf("%d bytes: %d in parts", n, at)
-		}
-	}
-	for range partsOf(make([]byte, 100), 8) {
-		break // stops, and panics if it went on
-	}
-}
-
 func TestTable(t *testing.T) {
 	rows := []MethodResult{
 		medianResult(Pageable, In, 63999999, []float64{8, 4, 100}, ""),

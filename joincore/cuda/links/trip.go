@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gpujoin/joincore/cuda/driver"
@@ -132,17 +133,18 @@ func (b *bench) staged(n int64) (*trip, error) {
 	}
 	near := b.near[:n]
 	note := fmt.Sprintf("%d threads, 2 buffers of %s", b.Threads, sizeText(s.host[0].Size()))
+	parts := slices.Collect(slices.Chunk(near, int(s.host[0].Size())))
 	return &trip{near: near, far: b.far, close: s.close, note: note, move: func(ctx context.Context, d Direction) error {
 		if d == In {
-			return s.in(ctx, near)
+			return s.in(ctx, parts)
 		}
-		return s.out(ctx, near)
+		return s.out(ctx, parts)
 	}}, nil
 }
 
-// in copies near to the device through alternating buffers.
-func (s *staging) in(ctx context.Context, near []byte) error {
-	for k, part := range partsOf(near, s.host[0].Size()) {
+// in copies parts to the device through alternating buffers.
+func (s *staging) in(ctx context.Context, parts [][]byte) error {
+	for k, part := range parts {
 		if err := reached(ctx, s.done[k%2]); err != nil {
 			return err
 		}
@@ -156,19 +158,21 @@ func (s *staging) in(ctx context.Context, near []byte) error {
 }
 
 // out empties one buffer while the next part is copied into the other.
-func (s *staging) out(ctx context.Context, near []byte) error {
-	var before []byte // the part that the last queued copy brings
-	for k, part := range partsOf(near, s.host[0].Size()) {
-		if err := s.cross(k, Out, s.host[k%2].Bytes()[:len(part)]); err != nil {
-			return err
+func (s *staging) out(ctx context.Context, parts [][]byte) error {
+	for k := range len(parts) + 1 {
+		if k < len(parts) {
+			if err := s.cross(k, Out, s.host[k%2].Bytes()[:len(parts[k])]); err != nil {
+				return err
+			}
 		}
-		if err := s.take(ctx, k-1, before); err != nil {
-			return err
+		if k > 0 {
+			if err := reached(ctx, s.done[(k-1)%2]); err != nil {
+				return err
+			}
+			s.copy(parts[k-1], s.host[(k-1)%2].Bytes())
 		}
-		before = part
 	}
-	last := (int64(len(near)) - 1) / s.host[0].Size()
-	return s.take(ctx, int(last), before)
+	return nil
 }
 
 // cross queues the copy of the k-th part.
@@ -180,33 +184,12 @@ func (s *staging) cross(k int, d Direction, buffer []byte) error {
 	return s.b.stream.Record(s.done[k%2])
 }
 
-// take waits for the k-th part and copies it out of its buffer.
-func (s *staging) take(ctx context.Context, k int, part []byte) error {
-	if part == nil {
-		return nil
-	}
-	if err := reached(ctx, s.done[k%2]); err != nil {
-		return err
-	}
-	s.copy(part, s.host[k%2].Bytes())
-	return nil
-}
-
 func (s *staging) copy(to, from []byte) {
 	inThreads(len(to), s.b.Threads, func(low, high int) { copy(to[low:high], from[low:high]) })
 }
 
 func (s *staging) close() error {
-	var errs []error
-	for i := range s.host {
-		if s.host[i] != nil {
-			errs = append(errs, s.host[i].Free())
-		}
-		if s.done[i] != nil {
-			errs = append(errs, s.done[i].Close())
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(s.host[0].Free(), s.done[0].Close(), s.host[1].Free(), s.done[1].Close())
 }
 
 // dynamic page-locks one piece while the previous one is copied, and unlocks it
@@ -227,7 +210,8 @@ func (b *bench) dynamic(n int64) (*trip, error) {
 			// A piece stays locked until no copy engine can still use it.
 			err = errors.Join(err, b.letGo(context.WithoutCancel(ctx), before))
 		}()
-		for k, part := range partsOf(near, b.piece) {
+		far := b.far
+		for part := range slices.Chunk(near, int(b.piece)) {
 			r, err := b.device.Register(part)
 			if err != nil {
 				return err
@@ -236,9 +220,10 @@ func (b *bench) dynamic(n int64) (*trip, error) {
 			if err != nil {
 				return err
 			}
-			if err := b.copy(d, b.far+driver.Ptr(int64(k)*b.piece), part); err != nil {
+			if err := b.copy(d, far, part); err != nil {
 				return err
 			}
+			far += driver.Ptr(len(part))
 		}
 		return nil
 	}}, nil

@@ -112,24 +112,9 @@ func (x *Sender) Sync(ctx context.Context) error {
 
 // Close frees the sender, after its work.
 func (x *Sender) Close() error {
-	var errs []error
-	for _, s := range []*driver.Stream{x.stream, x.copier, x.own} {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
+	errs := []error{x.stream.Close(), x.copier.Close(), x.own.Close()}
 	for _, e := range slices.Concat([]*driver.Event{x.sampled, x.first, x.counted, x.looked, x.start}, x.passed, x.sent) {
-		if e != nil {
-			errs = append(errs, e.Close())
-		}
+		errs = append(errs, e.Close())
 	}
-	for _, h := range []*driver.Host{x.host, x.hotHost} {
-		if h != nil {
-			errs = append(errs, h.Free())
-		}
-	}
-	if x.module != nil {
-		errs = append(errs, x.module.Unload())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, x.host.Free(), x.hotHost.Free(), x.module.Unload())...)
 }
