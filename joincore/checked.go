@@ -39,28 +39,26 @@ func (p *Plan) Derived(input int) bool { return input >= len(p.Inputs) || p.Inpu
 
 var errPlan = fmt.Errorf("plan: %w", ErrInvalid)
 
-// Check checks a plan. Errors wrap ErrInvalid.
+// Check checks a plan. Errors wrap ErrInvalid, and say where in the plan something is not as
+// it must be.
 func Check(p *Plan) (*Checked, error) {
 	if p.Algorithm != 0 && !slices.Contains(Algorithms[:], p.Algorithm) {
 		return nil, fmt.Errorf("%w: unknown algorithm %d", errPlan, p.Algorithm)
 	}
-	v := &checker{plan: p, schema: make(Schema, len(p.Inputs)+len(Aggregates(p.Root)))}
+	v := &checker{plan: p, schema: make(Schema, len(p.Inputs)+len(Aggregates(p.Root))), scanned: make([]bool, len(p.Inputs))}
 	for i := range p.Inputs {
 		v.schema[i] = p.Inputs[i].Columns
 	}
 	visible, err := v.node(p.Root)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("plan: root: %w", err)
 	}
-	slices.Sort(v.scanned)
-	for i := range p.Inputs {
-		if i >= len(v.scanned) || v.scanned[i] != i || len(v.scanned) != len(p.Inputs) {
-			return nil, fmt.Errorf("%w: inputs and scans differ", errPlan)
-		}
+	if i := slices.Index(v.scanned, false); i >= 0 {
+		return nil, fmt.Errorf("%w: input %d is not scanned", errPlan, i)
 	}
-	for _, c := range p.Output {
+	for i, c := range p.Output {
 		if err := v.column(c, visible); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("plan: output[%d]: %w", i, err)
 		}
 	}
 	own := *p
@@ -85,68 +83,80 @@ func (p *Checked) CheckInputs(inputs []*Relation) error {
 type checker struct {
 	plan    *Plan
 	schema  Schema // of derived inputs those that are checked
-	scanned []int
+	scanned []bool
 }
 
 // node returns the inputs whose columns are visible above it.
 func (v *checker) node(n Node) ([]int, error) {
 	switch n := n.(type) {
 	case *Scan:
-		if n == nil || n.Input < 0 || n.Input >= len(v.plan.Inputs) {
-			return nil, fmt.Errorf("%w: scan of an unknown input", errPlan)
+		if n == nil || n.Input < 0 || n.Input >= len(v.scanned) {
+			return nil, fmt.Errorf("%w: scan of an input that does not exist", ErrInvalid)
 		}
-		v.scanned = append(v.scanned, n.Input)
+		if v.scanned[n.Input] {
+			return nil, fmt.Errorf("%w: input %d is scanned twice", ErrInvalid, n.Input)
+		}
+		v.scanned[n.Input] = true
 		return []int{n.Input}, nil
 	case *Filter:
-		visible, err := v.node(n.Child)
+		visible, err := v.below("child", n.Child)
 		if err != nil {
 			return nil, err
 		}
-		return visible, v.expression(n.Predicate, visible)
+		return visible, v.condition("predicate", n.Predicate, visible)
 	case *Join:
 		return v.join(n)
 	case *Aggregate:
 		return v.aggregate(n)
 	}
-	return nil, fmt.Errorf("%w: node %T", errPlan, n)
+	return nil, fmt.Errorf("%w: node %T", ErrInvalid, n)
+}
+
+// below is node of a child.
+func (v *checker) below(name string, n Node) ([]int, error) {
+	visible, err := v.node(n)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return visible, nil
 }
 
 func (v *checker) aggregate(n *Aggregate) ([]int, error) {
-	visible, err := v.node(n.Child)
+	visible, err := v.below("child", n.Child)
 	if err != nil {
 		return nil, err
 	}
 	if n.ID < len(v.plan.Inputs) || n.ID >= len(v.schema) || v.schema[n.ID] != nil {
-		return nil, fmt.Errorf("%w: derived input %d", errPlan, n.ID)
+		return nil, fmt.Errorf("%w: derived input %d", ErrInvalid, n.ID)
 	}
 	columns, err := n.Columns(v.scope(visible))
 	if err != nil {
-		return nil, fmt.Errorf("plan: aggregate %d: %w", n.ID, err)
+		return nil, fmt.Errorf("aggregate %d: %w", n.ID, err)
 	}
 	v.schema[n.ID] = columns
 	return []int{n.ID}, nil
 }
 
 func (v *checker) join(j *Join) ([]int, error) {
-	left, err := v.node(j.Left)
+	left, err := v.below("left", j.Left)
 	if err != nil {
 		return nil, err
 	}
-	right, err := v.node(j.Right)
+	right, err := v.below("right", j.Right)
 	if err != nil {
 		return nil, err
 	}
 	if j.Kind < Inner || j.Kind > Anti {
-		return nil, fmt.Errorf("%w: join kind %d", errPlan, j.Kind)
+		return nil, fmt.Errorf("%w: join kind %d", ErrInvalid, j.Kind)
 	}
-	for _, k := range j.Keys {
+	for i, k := range j.Keys {
 		if err := v.key(k, left, right); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("keys[%d]: %w", i, err)
 		}
 	}
 	both := slices.Concat(left, right)
 	if j.Residual != nil {
-		if err := v.expression(j.Residual, both); err != nil {
+		if err := v.condition("residual", j.Residual, both); err != nil {
 			return nil, err
 		}
 	}
@@ -158,29 +168,31 @@ func (v *checker) join(j *Join) ([]int, error) {
 
 func (v *checker) key(k KeyPair, left, right []int) error {
 	if err := v.column(k.Left, left); err != nil {
-		return err
+		return fmt.Errorf("left: %w", err)
 	}
 	if err := v.column(k.Right, right); err != nil {
-		return err
+		return fmt.Errorf("right: %w", err)
 	}
-	a, b := v.schema.Column(k.Left), v.schema.Column(k.Right)
-	if !k.Class.Compares(a, b) {
-		return fmt.Errorf("%w: key class %d of columns %v and %v", errPlan, k.Class, k.Left, k.Right)
+	if !k.Class.Compares(v.schema.Column(k.Left), v.schema.Column(k.Right)) {
+		return fmt.Errorf("%w: key class %d cannot compare these columns", ErrInvalid, k.Class)
 	}
 	return nil
 }
 
 func (v *checker) column(c ColumnRef, visible []int) error {
-	if !slices.Contains(visible, c.Input) || c.Column < 0 || c.Column >= len(v.schema[c.Input]) {
-		return fmt.Errorf("%w: no column %v here", errPlan, c)
+	switch {
+	case !slices.Contains(visible, c.Input):
+		return fmt.Errorf("%w: input %d is not below this node", ErrInvalid, c.Input)
+	case c.Column < 0 || c.Column >= len(v.schema[c.Input]):
+		return fmt.Errorf("%w: input %d has no column %d", ErrInvalid, c.Input, c.Column)
 	}
 	return nil
 }
 
-// expression checks a condition over the rows of a node.
-func (v *checker) expression(e Expr, visible []int) error {
+// condition checks a condition over the rows of a node.
+func (v *checker) condition(name string, e Expr, visible []int) error {
 	if err := v.scope(visible).Check(e); err != nil {
-		return fmt.Errorf("plan: %w", err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

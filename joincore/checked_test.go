@@ -15,16 +15,16 @@ func TestCheckRefuses(t *testing.T) {
 	key := joincore.KeyPair{Left: of(0, 0), Right: of(1, 0), Class: joincore.KeyInt}
 	count := []joincore.Function{{Kind: joincore.Count}}
 	for says, change := range map[string]func(p *joincore.Plan, j *joincore.Join){
-		"":                         func(*joincore.Plan, *joincore.Join) {},
-		"unknown algorithm":        func(p *joincore.Plan, _ *joincore.Join) { p.Algorithm = joincore.SMJOM + 1 },
-		"node <nil>":               func(p *joincore.Plan, _ *joincore.Join) { p.Root = nil },
-		"scan of an unknown input": func(_ *joincore.Plan, j *joincore.Join) { j.Right = &joincore.Scan{Input: 2} },
-		"inputs and scans differ":  func(p *joincore.Plan, _ *joincore.Join) { p.Inputs = append(p.Inputs, input) },
-		"join kind 0":              func(_ *joincore.Plan, j *joincore.Join) { j.Kind = 0 },
-		"no column {0 0} here":     func(_ *joincore.Plan, j *joincore.Join) { j.Keys[0].Right = of(0, 0) },
-		"no column {1 7} here":     func(_ *joincore.Plan, j *joincore.Join) { j.Keys[0].Right = of(1, 7) },
-		"key class 1 of columns":   func(_ *joincore.Plan, j *joincore.Join) { j.Keys[0].Right = of(1, 1) },
-		"no column {1 1} here": func(p *joincore.Plan, j *joincore.Join) {
+		"":                                     func(*joincore.Plan, *joincore.Join) {},
+		"unknown algorithm":                    func(p *joincore.Plan, _ *joincore.Join) { p.Algorithm = joincore.SMJOM + 1 },
+		"node <nil>":                           func(p *joincore.Plan, _ *joincore.Join) { p.Root = nil },
+		"scan of an input that does not exist": func(_ *joincore.Plan, j *joincore.Join) { j.Right = &joincore.Scan{Input: 2} },
+		"input 2 is not scanned":               func(p *joincore.Plan, _ *joincore.Join) { p.Inputs = append(p.Inputs, input) },
+		"join kind 0":                          func(_ *joincore.Plan, j *joincore.Join) { j.Kind = 0 },
+		"keys[0]: right: invalid input data: input 0 is not below": func(_ *joincore.Plan, j *joincore.Join) { j.Keys[0].Right = of(0, 0) },
+		"input 1 has no column 7":                                  func(_ *joincore.Plan, j *joincore.Join) { j.Keys[0].Right = of(1, 7) },
+		"key class 1 cannot compare":                               func(_ *joincore.Plan, j *joincore.Join) { j.Keys[0].Right = of(1, 1) },
+		"output[0]: invalid input data: input 1 is not below": func(p *joincore.Plan, j *joincore.Join) {
 			j.Kind, p.Output = joincore.Semi, []joincore.ColumnRef{of(1, 1)}
 		},
 		"an integer where bytes": func(_ *joincore.Plan, j *joincore.Join) {
@@ -37,10 +37,10 @@ func TestCheckRefuses(t *testing.T) {
 		"carried columns without": func(p *joincore.Plan, j *joincore.Join) {
 			p.Root = &joincore.Aggregate{Child: j, ID: 2, Carry: []joincore.ColumnRef{of(0, 0)}}
 		},
-		"plan: aggregate 2: key 0:": func(p *joincore.Plan, j *joincore.Join) {
+		"plan: root: aggregate 2: key 0:": func(p *joincore.Plan, j *joincore.Join) {
 			p.Root = &joincore.Aggregate{Child: j, ID: 2, Keys: []joincore.Value{of(2, 0)}}
 		},
-		"no column {0 1} here": func(p *joincore.Plan, j *joincore.Join) {
+		"input 0 is not below this node": func(p *joincore.Plan, j *joincore.Join) {
 			p.Root, p.Output = &joincore.Aggregate{Child: j, ID: 2, Functions: count}, []joincore.ColumnRef{of(0, 1)}
 		},
 	} {

@@ -13,7 +13,8 @@ const (
 	KeyInt KeyClass = iota + 1
 	// KeyBytes compares Fixed columns of one width by their bytes.
 	KeyBytes
-	// KeyVarlena compares Varlena values by their bytes, header and padding included.
+	// KeyVarlena compares Varlena values of one alignment by their bytes, header and padding
+	// included.
 	KeyVarlena
 )
 
@@ -25,7 +26,7 @@ func (k KeyClass) Compares(a, b Column) bool {
 	case KeyBytes:
 		return a.Kind == Fixed && b.Kind == Fixed && a.Width == b.Width
 	case KeyVarlena:
-		return a.Kind == Varlena && b.Kind == Varlena
+		return a.Kind == Varlena && b.Kind == Varlena && a.Align == b.Align
 	}
 	return false
 }

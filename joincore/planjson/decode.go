@@ -74,24 +74,25 @@ func build(w *wireJob) (*Job, error) {
 	if err := root.only("columns", "child"); err != nil {
 		return nil, fmt.Errorf("root: %w", err)
 	}
-	t := tree{job: job, scanned: make([]bool, len(job.Inputs))}
-	n, err := t.node(root.Child, "root.child")
-	if err != nil {
-		return nil, err
+	var err error
+	if job.plan.Root, err = job.node(root.Child); err != nil {
+		return nil, fmt.Errorf("root.child: %w", err)
 	}
-	job.plan.Root = n
-	for i, seen := range t.scanned {
-		if !seen {
-			return nil, fmt.Errorf("input %d is not scanned", i)
-		}
+	if len(root.Columns) > MaxColumns {
+		return nil, fmt.Errorf("root.columns: has %d columns, may have at most %d", len(root.Columns), MaxColumns)
 	}
-	if err := t.output(root.Columns); err != nil {
-		return nil, err
+	if job.plan.Output, err = columns(root.Columns); err != nil {
+		return nil, fmt.Errorf("root.columns%w", err)
 	}
 	if job.Plan, err = joincore.Check(job.plan); err != nil {
 		return nil, err
 	}
-	return job, t.filters(w.Static.Filters)
+	for i, c := range job.Plan.Output {
+		if job.keyOnly(c) {
+			return nil, fmt.Errorf("root.columns[%d]: a column with the role key cannot be returned", i)
+		}
+	}
+	return job, job.addFilters(w.Static.Filters)
 }
 
 func (j *Job) addParameters(raw []json.RawMessage) error {

@@ -226,7 +226,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"filter without a source": {filters(`[{"target":` + ref(0, 0) + `}]`), "source"},
 		"filter without a target": {filters(`[{"source":` + ref(0, 0) + `}]`), "target"},
 		"filter with more":        {filters(`[{"source":` + ref(1, 0) + `,"target":` + ref(0, 0) + `,"kind":1}]`), "kind"},
-		"filter of no input":      {filters("[" + filter(ref(2, 0), ref(0, 0)) + "]"), "not below"},
+		"filter of no input":      {filters("[" + filter(ref(2, 0), ref(0, 0)) + "]"), "no input 2"},
 		"filter of no column":     {filters("[" + filter(ref(1, 3), ref(0, 0)) + "]"), "no column"},
 		"filter of itself":        {filters("[" + filter(ref(0, 0), ref(0, 0)) + "]"), "part of the result"},
 		"filter of columns not joined": {

@@ -12,24 +12,9 @@ var compareOps = map[string]joincore.CompareOp{
 	"<=": joincore.LessEqual, ">": joincore.Greater, ">=": joincore.GreaterEqual,
 }
 
-// condition builds a condition over columns of the inputs in scope and checks
-// its types.
-func (t *tree) condition(w *wireExpr, scope []int) (joincore.Expr, error) {
-	e, err := t.expr(w, scope)
-	if err != nil {
-		return nil, err
-	}
-	return e, t.scope().Check(e)
-}
-
-// scope describes the columns that expressions refer to.
-func (t *tree) scope() *joincore.Scope {
-	return t.job.plan.Scope(func(c joincore.ColumnRef) (joincore.Column, error) { return t.column(c), nil }) // t.ref has checked it
-}
-
-// expr builds a condition over columns of the inputs in scope. checkShape
-// bounds its depth; the caller checks its types.
-func (t *tree) expr(w *wireExpr, scope []int) (joincore.Expr, error) {
+// expr builds a condition. checkShape bounds its depth; joincore.Check checks its columns and
+// types.
+func (j *Job) expr(w *wireExpr) (joincore.Expr, error) {
 	if w == nil {
 		return nil, fmt.Errorf("an expression is missing")
 	}
@@ -38,31 +23,31 @@ func (t *tree) expr(w *wireExpr, scope []int) (joincore.Expr, error) {
 	}
 	switch {
 	case w.And != nil:
-		args, err := t.exprs(w.And, scope)
+		args, err := j.exprs(w.And)
 		return &joincore.And{Args: args}, err
 	case w.Or != nil:
-		args, err := t.exprs(w.Or, scope)
+		args, err := j.exprs(w.Or)
 		return &joincore.Or{Args: args}, err
 	case w.Not != nil:
-		arg, err := t.expr(w.Not, scope)
+		arg, err := j.expr(w.Not)
 		return &joincore.Not{Arg: arg}, err
 	case w.IsNull != nil:
-		arg, err := t.value(w.IsNull, scope)
+		arg, err := j.value(w.IsNull)
 		return &joincore.IsNull{Arg: arg}, err
 	case w.In != nil:
-		return t.in(w, scope)
+		return j.in(w)
 	case w.Like != nil:
-		return t.like(w, scope)
+		return j.like(w)
 	}
 	c := &joincore.Compare{Op: compareOps[w.Compare]}
 	if c.Op == 0 {
 		return nil, fmt.Errorf("unknown comparison %q", w.Compare)
 	}
 	var err error
-	if c.Left, err = t.value(w.Left, scope); err != nil {
+	if c.Left, err = j.value(w.Left); err != nil {
 		return nil, err
 	}
-	c.Right, err = t.value(w.Right, scope)
+	c.Right, err = j.value(w.Right)
 	return c, err
 }
 
@@ -91,25 +76,25 @@ func (w *wireExpr) oneKind() error {
 	return nil
 }
 
-func (t *tree) exprs(ws []*wireExpr, scope []int) ([]joincore.Expr, error) {
+func (j *Job) exprs(ws []*wireExpr) ([]joincore.Expr, error) {
 	if len(ws) == 0 {
 		return nil, fmt.Errorf("and, or must have at least one argument")
 	}
 	args := make([]joincore.Expr, len(ws))
 	for i, w := range ws {
 		var err error
-		if args[i], err = t.expr(w, scope); err != nil {
+		if args[i], err = j.expr(w); err != nil {
 			return nil, err
 		}
 	}
 	return args, nil
 }
 
-func (t *tree) in(w *wireExpr, scope []int) (joincore.Expr, error) {
+func (j *Job) in(w *wireExpr) (joincore.Expr, error) {
 	if w.Ints != nil && w.Texts != nil {
 		return nil, fmt.Errorf("in has ints or texts, not both")
 	}
-	arg, err := t.value(w.In, scope)
+	arg, err := j.value(w.In)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +109,11 @@ func (t *tree) in(w *wireExpr, scope []int) (joincore.Expr, error) {
 	return out, nil
 }
 
-func (t *tree) like(w *wireExpr, scope []int) (joincore.Expr, error) {
+func (j *Job) like(w *wireExpr) (joincore.Expr, error) {
 	if w.Pattern == nil || w.Encoding == nil {
 		return nil, fmt.Errorf("like needs pattern and encoding")
 	}
-	arg, err := t.value(w.Like, scope)
+	arg, err := j.value(w.Like)
 	if err != nil {
 		return nil, err
 	}

@@ -6,46 +6,55 @@ import (
 	"gpujoin/joincore"
 )
 
-// filters adds the filters of the job. Each must leave the result as it is, and
+// addFilters adds the filters of the job. Each must leave the result as it is, and
 // no input may wait for itself.
-func (t *tree) filters(list []wireFilter) error {
+func (j *Job) addFilters(list []wireFilter) error {
 	if len(list) > MaxFilters {
 		return fmt.Errorf("static.filters: has %d filters, may have at most %d", len(list), MaxFilters)
 	}
-	base := make([]int, len(t.job.Inputs))
-	for i := range base {
-		base[i] = i
-	}
 	for i := range list {
-		f, err := t.keyFilter(&list[i], base)
+		f, err := j.keyFilter(&list[i])
 		if err != nil {
 			return fmt.Errorf("static.filters[%d]: %w", i, err)
 		}
-		t.job.Filters = append(t.job.Filters, f)
+		j.Filters = append(j.Filters, f)
 	}
-	return t.feedOrder()
+	return j.feedOrder()
 }
 
-func (t *tree) keyFilter(w *wireFilter, base []int) (f Filter, err error) {
-	if f.Source, err = t.ref(w.Source, base); err != nil {
+func (j *Job) keyFilter(w *wireFilter) (f Filter, err error) {
+	if f.Source, err = j.inputColumn(w.Source); err != nil {
 		return f, fmt.Errorf("source: %w", err)
 	}
-	if f.Target, err = t.ref(w.Target, base); err != nil {
+	if f.Target, err = j.inputColumn(w.Target); err != nil {
 		return f, fmt.Errorf("target: %w", err)
 	}
-	if !joincore.CanFilter(t.job.plan.Root, f.Source, f.Target) {
+	if !joincore.CanFilter(j.plan.Root, f.Source, f.Target) {
 		return f, fmt.Errorf("a row of the target without its key in the source may be part of the result")
 	}
 	return f, nil
 }
 
+// inputColumn returns a column of a base input.
+func (j *Job) inputColumn(w *wireRef) (joincore.ColumnRef, error) {
+	c, err := column(w)
+	switch {
+	case err != nil:
+	case c.Input < 0 || c.Input >= len(j.Inputs):
+		err = fmt.Errorf("there is no input %d", c.Input)
+	case c.Column < 0 || c.Column >= len(j.Inputs[c.Input].Columns):
+		err = fmt.Errorf("input %d has no column %d", c.Input, c.Column)
+	}
+	return c, err
+}
+
 // feedOrder fails if the inputs cannot be fed one after the other, each one after
 // the sources of its filters.
-func (t *tree) feedOrder() error {
-	fed := make([]bool, len(t.job.Inputs))
+func (j *Job) feedOrder() error {
+	fed := make([]bool, len(j.Inputs))
 	for range fed {
 		for i := range fed {
-			fed[i] = fed[i] || t.ready(i, fed)
+			fed[i] = fed[i] || j.ready(i, fed)
 		}
 	}
 	for i := range fed {
@@ -57,8 +66,8 @@ func (t *tree) feedOrder() error {
 }
 
 // ready reports whether all sources of the input's filters have been fed.
-func (t *tree) ready(input int, fed []bool) bool {
-	for _, f := range t.job.Filters {
+func (j *Job) ready(input int, fed []bool) bool {
+	for _, f := range j.Filters {
 		if f.Target.Input == input && !fed[f.Source.Input] {
 			return false
 		}

@@ -40,8 +40,9 @@ type Job struct {
 	Snapshot   string
 	LSN        string
 
-	plan  *joincore.Plan // until it is complete and checked
-	texts map[int][]byte // parameters of the plan that are texts
+	plan       *joincore.Plan        // until it is complete and checked
+	texts      map[int][]byte        // parameters of the plan that are texts
+	aggregates []*joincore.Aggregate // by number, behind those of inputs
 }
 
 // Filter lets feeds drop rows of the target that are NULL there, or whose key

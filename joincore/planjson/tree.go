@@ -6,14 +6,6 @@ import (
 	"gpujoin/joincore"
 )
 
-// tree builds the operators of one job.
-type tree struct {
-	job     *Job
-	scanned []bool
-	derived []derived // results of aggregates, numbered after the inputs
-	inputs  []int     // inputs whose columns are visible, in the order of their scans
-}
-
 var kinds = map[string]joincore.Kind{
 	"inner": joincore.Inner, "left": joincore.Left, "right": joincore.Right,
 	"full": joincore.Full, "semi": joincore.Semi, "anti": joincore.Anti,
@@ -23,142 +15,144 @@ var classes = map[string]joincore.KeyClass{
 	"int": joincore.KeyInt, "bytes": joincore.KeyBytes, "varlena": joincore.KeyVarlena,
 }
 
-// node builds w. at is its position in the job, for errors.
-func (t *tree) node(w *wireNode, at string) (joincore.Node, error) {
+// node builds an operator and those below it. joincore.Check checks inputs, columns and types.
+func (j *Job) node(w *wireNode) (joincore.Node, error) {
 	if w == nil {
-		return nil, fmt.Errorf("%s: missing", at)
+		return nil, fmt.Errorf("missing")
 	}
-	var n joincore.Node
-	var err error
+	build, members := j.scan, []string{"input"}
 	switch w.Op {
 	case "scan":
-		if err = w.only("input"); err == nil {
-			n, err = t.scan(w)
-		}
 	case "filter":
-		if err = w.only("child", "predicate"); err == nil {
-			return t.filter(w, at)
-		}
+		build, members = j.filter, []string{"child", "predicate"}
 	case "aggregate":
-		if err = w.only("id", "rows", "keys", "carry", "functions", "child"); err == nil {
-			return t.aggregate(w, at)
-		}
+		build, members = j.aggregate, []string{"id", "rows", "keys", "carry", "functions", "child"}
 	case "join":
-		if err = w.only("kind", "rows", "left", "right", "keys", "residual"); err == nil {
-			return t.join(w, at)
-		}
+		build, members = j.join, []string{"kind", "rows", "left", "right", "keys", "residual"}
 	case "project":
-		err = fmt.Errorf("project is allowed only at the root")
+		return nil, fmt.Errorf("project is allowed only at the root")
 	default:
-		err = fmt.Errorf("unknown operator %q", w.Op)
+		return nil, fmt.Errorf("unknown operator %q", w.Op)
 	}
+	if err := w.only(members...); err != nil {
+		return nil, err
+	}
+	return build(w)
+}
+
+// child builds a member of another operator.
+func (j *Job) child(name string, w *wireNode) (joincore.Node, error) {
+	n, err := j.node(w)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return n, nil
 }
 
-func (t *tree) scan(w *wireNode) (joincore.Node, error) {
-	if w.Input == nil || *w.Input < 0 || *w.Input >= len(t.scanned) {
-		return nil, fmt.Errorf("scan of an input that does not exist")
+func (j *Job) scan(w *wireNode) (joincore.Node, error) {
+	if w.Input == nil {
+		return nil, fmt.Errorf("a scan needs an input")
 	}
-	if t.scanned[*w.Input] {
-		return nil, fmt.Errorf("input %d is scanned twice", *w.Input)
-	}
-	t.scanned[*w.Input] = true
-	t.inputs = append(t.inputs, *w.Input)
 	return &joincore.Scan{Input: *w.Input}, nil
 }
 
-func (t *tree) filter(w *wireNode, at string) (joincore.Node, error) {
-	first := len(t.inputs)
-	child, err := t.node(w.Child, at+".child")
+func (j *Job) filter(w *wireNode) (joincore.Node, error) {
+	child, err := j.child("child", w.Child)
 	if err != nil {
 		return nil, err
 	}
 	if w.Predicate == nil {
-		return nil, fmt.Errorf("%s: a filter needs a predicate", at)
+		return nil, fmt.Errorf("a filter needs a predicate")
 	}
-	pred, err := t.condition(w.Predicate, t.inputs[first:])
+	predicate, err := j.expr(w.Predicate)
 	if err != nil {
-		return nil, fmt.Errorf("%s.predicate: %w", at, err)
+		return nil, fmt.Errorf("predicate: %w", err)
 	}
-	return &joincore.Filter{Child: child, Predicate: pred}, nil
+	return &joincore.Filter{Child: child, Predicate: predicate}, nil
 }
 
-func (t *tree) join(w *wireNode, at string) (joincore.Node, error) {
-	j := &joincore.Join{Kind: kinds[w.Kind]}
-	if j.Kind == 0 {
-		return nil, fmt.Errorf("%s: unknown join kind %q", at, w.Kind)
+func (j *Job) join(w *wireNode) (joincore.Node, error) {
+	out := &joincore.Join{Kind: kinds[w.Kind]}
+	if out.Kind == 0 {
+		return nil, fmt.Errorf("unknown join kind %q", w.Kind)
 	}
 	var err error
-	if j.Rows, err = rows(w.Rows); err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	first := len(t.inputs)
-	if j.Left, err = t.node(w.Left, at+".left"); err != nil {
+	if out.Rows, err = rows(w.Rows); err != nil {
 		return nil, err
 	}
-	middle := len(t.inputs)
-	if j.Right, err = t.node(w.Right, at+".right"); err != nil {
+	if out.Left, err = j.child("left", w.Left); err != nil {
 		return nil, err
 	}
-	left, right := t.inputs[first:middle], t.inputs[middle:]
+	if out.Right, err = j.child("right", w.Right); err != nil {
+		return nil, err
+	}
 	if len(w.Keys) == 0 || len(w.Keys) > MaxColumns {
-		return nil, fmt.Errorf("%s: a join needs 1 to %d keys, not %d", at, MaxColumns, len(w.Keys))
+		return nil, fmt.Errorf("a join needs 1 to %d keys, not %d", MaxColumns, len(w.Keys))
 	}
-	for i := range w.Keys {
-		var wk wireKey
-		if err := decodeStrict(w.Keys[i], &wk); err != nil {
-			return nil, fmt.Errorf("%s.keys[%d]: %w", at, i, err)
-		}
-		k, err := t.key(&wk, left, right)
+	for i, raw := range w.Keys {
+		k, err := keyPair(raw)
 		if err != nil {
-			return nil, fmt.Errorf("%s.keys[%d]: %w", at, i, err)
+			return nil, fmt.Errorf("keys[%d]: %w", i, err)
 		}
-		j.Keys = append(j.Keys, k)
+		out.Keys = append(out.Keys, k)
 	}
 	if w.Residual != nil {
-		if j.Residual, err = t.condition(w.Residual, t.inputs[first:]); err != nil {
-			return nil, fmt.Errorf("%s.residual: %w", at, err)
+		if out.Residual, err = j.expr(w.Residual); err != nil {
+			return nil, fmt.Errorf("residual: %w", err)
 		}
 	}
-	if j.Kind == joincore.Semi || j.Kind == joincore.Anti {
-		t.inputs = t.inputs[:middle] // the right side's columns are not visible above
-	}
-	return j, nil
+	return out, nil
 }
 
-func (t *tree) key(w *wireKey, left, right []int) (joincore.KeyPair, error) {
-	k := joincore.KeyPair{Class: classes[w.Class]}
-	var err error
-	if k.Left, err = t.ref(w.Left, left); err != nil {
+func keyPair(raw []byte) (k joincore.KeyPair, err error) {
+	var w wireKey
+	if err := decodeStrict(raw, &w); err != nil {
+		return k, err
+	}
+	if k.Class = classes[w.Class]; k.Class == 0 {
+		return k, fmt.Errorf("class %q cannot compare columns", w.Class)
+	}
+	if k.Left, err = column(w.Left); err != nil {
 		return k, fmt.Errorf("left: %w", err)
 	}
-	if k.Right, err = t.ref(w.Right, right); err != nil {
+	if k.Right, err = column(w.Right); err != nil {
 		return k, fmt.Errorf("right: %w", err)
-	}
-	l, r := t.column(k.Left), t.column(k.Right)
-	if !k.Class.Compares(l, r) || k.Class == joincore.KeyVarlena && l.Align != r.Align {
-		return k, fmt.Errorf("class %q cannot compare these columns", w.Class)
 	}
 	return k, nil
 }
 
-// ref checks that w names a column of one of the inputs in scope.
-func (t *tree) ref(w *wireRef, scope []int) (joincore.ColumnRef, error) {
+func column(w *wireRef) (joincore.ColumnRef, error) {
 	if w == nil || w.Input == nil || w.Column == nil {
 		return joincore.ColumnRef{}, fmt.Errorf("a column must have the fields input and column")
 	}
-	for _, i := range scope {
-		if i == *w.Input {
-			if *w.Column < 0 || *w.Column >= len(t.columns(i)) {
-				return joincore.ColumnRef{}, fmt.Errorf("input %d has no column %d", i, *w.Column)
-			}
-			return joincore.ColumnRef{Input: i, Column: *w.Column}, nil
+	return joincore.ColumnRef{Input: *w.Input, Column: *w.Column}, nil
+}
+
+// columns builds a list. Its error begins with the position in the list.
+func columns(list []*wireRef) (out []joincore.ColumnRef, err error) {
+	for i, w := range list {
+		c, err := column(w)
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
+		out = append(out, c)
 	}
-	return joincore.ColumnRef{}, fmt.Errorf("input %d is not below this node", *w.Input)
+	return out, nil
+}
+
+// keyOnly says whether a column is a key form, or one that an aggregate takes over from its
+// child. Key forms are never returned.
+func (j *Job) keyOnly(c joincore.ColumnRef) bool {
+	if c.Input < len(j.Inputs) {
+		return j.Inputs[c.Input].Columns[c.Column].KeyOnly
+	}
+	a := j.aggregates[c.Input-len(j.Inputs)]
+	if c.Column < len(a.Keys) {
+		ref, ok := a.Keys[c.Column].(joincore.ColumnRef)
+		return ok && j.keyOnly(ref)
+	}
+	carried := c.Column - len(a.Keys)
+	return carried < len(a.Carry) && j.keyOnly(a.Carry[carried])
 }
 
 // rows returns the planner's estimate of a node's rows, 0 for none.
@@ -170,24 +164,6 @@ func rows(w *float64) (float64, error) {
 		return 0, fmt.Errorf("rows must be finite and not negative")
 	}
 	return *w, nil
-}
-
-// output sets the plan's output columns.
-func (t *tree) output(columns []*wireRef) error {
-	if len(columns) > MaxColumns {
-		return fmt.Errorf("root.columns: has %d columns, may have at most %d", len(columns), MaxColumns)
-	}
-	for i, w := range columns {
-		r, err := t.ref(w, t.inputs)
-		if err != nil {
-			return fmt.Errorf("root.columns[%d]: %w", i, err)
-		}
-		if t.keyOnly(r) {
-			return fmt.Errorf("root.columns[%d]: a column with the role key cannot be returned", i)
-		}
-		t.job.plan.Output = append(t.job.plan.Output, r)
-	}
-	return nil
 }
 
 // only returns an error if w has members other than op and those named.

@@ -17,9 +17,8 @@ var dateFields = map[string]joincore.DateField{
 
 var encodings = map[string]joincore.Encoding{"single": joincore.SingleByte, "utf8": joincore.UTF8}
 
-// value builds a value over columns of the inputs in scope. checkShape bounds
-// its depth; the caller checks its types.
-func (t *tree) value(w *wireValue, scope []int) (joincore.Value, error) {
+// value builds a value, of which the same is checked as of conditions.
+func (j *Job) value(w *wireValue) (joincore.Value, error) {
 	if w == nil {
 		return nil, fmt.Errorf("a value is missing")
 	}
@@ -28,9 +27,9 @@ func (t *tree) value(w *wireValue, scope []int) (joincore.Value, error) {
 	}
 	switch {
 	case w.Column != nil:
-		return t.ref(w.Column, scope)
+		return column(w.Column)
 	case w.Decimal != nil:
-		ref, err := t.ref(w.Decimal, scope)
+		ref, err := column(w.Decimal)
 		return joincore.Decimal{Column: ref}, err
 	case w.Int != nil:
 		return joincore.Int(*w.Int), nil
@@ -40,14 +39,14 @@ func (t *tree) value(w *wireValue, scope []int) (joincore.Value, error) {
 		b, err := hex.DecodeString(*w.Text)
 		return &joincore.Text{Bytes: b}, err
 	case w.Parameter != nil:
-		return t.job.parameter(*w.Parameter, w.IsText)
+		return j.parameter(*w.Parameter, w.IsText)
 	case w.Fn != nil:
-		return t.function(w, scope)
+		return j.function(w)
 	case w.Truth != nil:
-		arg, err := t.expr(w.Truth, scope)
+		arg, err := j.expr(w.Truth)
 		return &joincore.Truth{Arg: arg}, err
 	}
-	return t.caseValue(w, scope)
+	return j.caseValue(w)
 }
 
 // oneKind returns an error unless w has the members of exactly one kind of
@@ -77,29 +76,29 @@ func (w *wireValue) oneKind() error {
 	return nil
 }
 
-func (t *tree) caseValue(w *wireValue, scope []int) (joincore.Value, error) {
+func (j *Job) caseValue(w *wireValue) (joincore.Value, error) {
 	out := &joincore.Case{}
 	for i := range w.Case {
-		condition, err := t.expr(w.Case[i].When, scope)
+		condition, err := j.expr(w.Case[i].When)
 		if err != nil {
 			return nil, err
 		}
-		then, err := t.value(w.Case[i].Then, scope)
+		then, err := j.value(w.Case[i].Then)
 		if err != nil {
 			return nil, err
 		}
 		out.Whens = append(out.Whens, joincore.When{Condition: condition, Then: then})
 	}
 	var err error
-	out.Else, err = t.value(w.Else, scope)
+	out.Else, err = j.value(w.Else)
 	return out, err
 }
 
 // function builds a value that is named by fn.
-func (t *tree) function(w *wireValue, scope []int) (joincore.Value, error) {
+func (j *Job) function(w *wireValue) (joincore.Value, error) {
 	var args []joincore.Value
 	for _, a := range w.Args {
-		v, err := t.value(a, scope)
+		v, err := j.value(a)
 		if err != nil {
 			return nil, err
 		}
