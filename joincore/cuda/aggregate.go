@@ -10,7 +10,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/program"
@@ -45,52 +44,19 @@ func (e *execution) Aggregate(ctx context.Context, spec *device.AggregateSpec, w
 	}
 	g.groups, err = e.workspace.main.NewGroups(ctx, &rowid.GroupsSpec{
 		Groups: plan, Parameters: spec.Parameters, Inputs: len(g.inputs), Expected: spec.Groups, Collide: e.opt.Collide, Slots: int64(e.opt.Groups),
-	}, heapMemory{e})
+	}, e.workspace)
 	if err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
-// heapMemory is the heap as package rowid sees it.
-type heapMemory struct{ e *execution }
-
-func (m heapMemory) Alloc(bytes int64) (driver.Ptr, error) {
-	return m.e.workspace.alloc(bytes)
-}
-
-func (m heapMemory) Free(at driver.Ptr, bytes int64) { m.e.workspace.release(at, bytes) }
-
 // Add groups the rows of a space. An input that is still on the host is uploaded in
 // windows, of which one is grouped while the next one crosses the link.
 func (g *groups) Add(ctx context.Context, s device.Space) error {
 	start := time.Now()
 	defer func() { g.took += time.Since(start) }()
-	from := g.e.space(s)
-	v, ok := from.base()
-	if !ok {
-		return g.add(ctx, from)
-	}
-	columns := g.columnsRead(v.number)
-	parts := g.e.windows(v, columns, 0)
-	if parts == nil {
-		v.Fetch(ctx, columns)
-		return g.add(ctx, from)
-	}
-	ring, err := g.e.ringFor(parts, columns)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		for _, part := range parts {
-			part.Close()
-		}
-		ring.Close()
-	}()
-	return outofcore.Stages(ctx, len(parts), ringSlots-1, func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
-		defer parts[i].Close()
-		return g.add(ctx, parts[i].space())
-	})
+	return g.e.eachWindow(ctx, g.e.space(s), g.columnsRead, 0, func(from *space) error { return g.add(ctx, from) })
 }
 
 // columnsRead returns the columns of an input that the program reads.
@@ -110,6 +76,9 @@ func (g *groups) columnsRead(input int) []int {
 }
 
 func (g *groups) add(ctx context.Context, from *space) error {
+	if v, ok := from.base(); ok {
+		v.Fetch(ctx, g.columnsRead(v.number))
+	}
 	arena := g.e.workspace.arena
 	mark := arena.Mark()
 	defer arena.Rewind(mark)
@@ -150,19 +119,19 @@ func (e *execution) origin(ctx context.Context, s *space, input int) (rowid.Orig
 func (g *groups) Space(ctx context.Context) (device.Space, error) {
 	start := time.Now()
 	defer func() { g.took += time.Since(start) }()
-	made := &ownedMemory{heapMemory: heapMemory{g.e}}
+	made := &rowid.Owned{Memory: g.e.workspace}
 	v, err := g.derive(ctx, made)
 	if err != nil {
-		made.free()
+		made.Release()
 		return nil, err
 	}
 	s := v.space()
-	s.free = made.free
+	s.free = made.Release
 	return s, nil
 }
 
 // derive makes a view of the groups.
-func (g *groups) derive(ctx context.Context, memory *ownedMemory) (*view, error) {
+func (g *groups) derive(ctx context.Context, memory *rowid.Owned) (*view, error) {
 	rows, err := g.groups.Finish(ctx, memory)
 	if err != nil {
 		return nil, err
@@ -209,7 +178,7 @@ func (g *groups) derive(ctx context.Context, memory *ownedMemory) (*view, error)
 
 // follow returns the column of an input on the host that a carried column is, and
 // makes the rows of that input known: groups below are released.
-func (g *groups) follow(memory *ownedMemory, ref joincore.ColumnRef, v *view) (*joincore.ColumnRef, error) {
+func (g *groups) follow(memory *rowid.Owned, ref joincore.ColumnRef, v *view) (*joincore.ColumnRef, error) {
 	below := g.e.inputs[ref.Input].all.derived
 	if below == nil {
 		return &ref, nil
@@ -230,7 +199,7 @@ func (g *groups) follow(memory *ownedMemory, ref joincore.ColumnRef, v *view) (*
 }
 
 // carried gathers a column for each group.
-func (g *groups) carried(ctx context.Context, memory *ownedMemory, ref joincore.ColumnRef, v *view) (rowid.Column, error) {
+func (g *groups) carried(ctx context.Context, memory *rowid.Owned, ref joincore.ColumnRef, v *view) (rowid.Column, error) {
 	main := g.e.workspace.main
 	base, err := g.e.inputs[ref.Input].all.column(ctx, ref.Column)
 	if err != nil {
@@ -262,30 +231,3 @@ func (g *groups) Report() joincore.AggregateStats {
 
 // Release frees the table.
 func (g *groups) Release() { g.groups.Release() }
-
-// ownedMemory is memory of the heap that is freed together.
-type ownedMemory struct {
-	heapMemory
-	blocks []block
-}
-
-func (m *ownedMemory) Alloc(bytes int64) (driver.Ptr, error) {
-	at, err := m.heapMemory.Alloc(bytes)
-	if err == nil {
-		m.blocks = append(m.blocks, block{at, bytes})
-	}
-	return at, err
-}
-
-// Free frees memory before the rest.
-func (m *ownedMemory) Free(at driver.Ptr, bytes int64) {
-	m.heapMemory.Free(at, bytes)
-	m.blocks = slices.DeleteFunc(m.blocks, func(b block) bool { return b.at == at })
-}
-
-func (m *ownedMemory) free() {
-	for _, b := range m.blocks {
-		m.heapMemory.Free(b.at, b.bytes)
-	}
-	m.blocks = nil
-}

@@ -19,21 +19,12 @@ type collection struct {
 	keep   device.Keep
 	rows   int64
 	parts  []*space // each has memory of its own
-	blocks []block
+	memory rowid.Owned
 }
 
 // Collect starts a collection.
 func (e *execution) Collect(_ context.Context, keep device.Keep) (device.Collection, error) {
-	return &collection{e: e, keep: keep}, nil
-}
-
-// take allocates memory of the heap for the main stream.
-func (c *collection) take(bytes int64) (driver.Ptr, error) {
-	at, err := c.e.workspace.alloc(bytes)
-	if err == nil {
-		c.blocks = append(c.blocks, block{at, bytes})
-	}
-	return at, err
+	return &collection{e: e, keep: keep, memory: rowid.Owned{Memory: e.workspace}}, nil
 }
 
 // Append copies row ids, and the values of columns stored without row ids.
@@ -48,7 +39,7 @@ func (c *collection) Append(ctx context.Context, s device.Space) error {
 		if !ok {
 			continue
 		}
-		to, err := c.take(4 * from.rows)
+		to, err := c.memory.Alloc(4 * from.rows)
 		if err != nil {
 			return err
 		}
@@ -98,8 +89,8 @@ func (c *collection) copyValues(from rowid.Column, rows int64) (rowid.Column, er
 
 func (c *collection) newValues(rows int64, width int, nullable bool) (out rowid.Column, err error) {
 	out.Width = width
-	if out.Values, err = c.take(rows * int64(width)); err == nil && nullable {
-		out.Validity, err = c.take(rows)
+	if out.Values, err = c.memory.Alloc(rows * int64(width)); err == nil && nullable {
+		out.Validity, err = c.memory.Alloc(rows)
 	}
 	return out, err
 }
@@ -107,20 +98,20 @@ func (c *collection) newValues(rows int64, width int, nullable bool) (out rowid.
 // Space concatenates the parts. If a part lacks an input or a column, its rows
 // are NULL there.
 func (c *collection) Space(ctx context.Context) (device.Space, error) {
-	out, parts := c.e.workspace.newSpace(c.rows), c.blocks
+	out, parts := c.e.workspace.newSpace(c.rows), c.memory
 	if len(c.parts) == 1 {
 		out = c.parts[0]
 	} else {
-		c.blocks = nil
-		if err := c.concat(ctx, out); err != nil {
-			c.blocks = append(parts, c.blocks...)
+		c.memory = rowid.Owned{Memory: c.e.workspace}
+		err := c.concat(ctx, out)
+		parts.Release()
+		if err != nil {
 			return nil, err
 		}
-		c.freeBlocks(parts)
 	}
-	own := c.blocks
-	c.blocks, c.parts = nil, nil
-	out.free = func() { c.freeBlocks(own) }
+	own := c.memory
+	c.memory, c.parts = rowid.Owned{}, nil
+	out.free = own.Release
 	return out, nil
 }
 
@@ -145,7 +136,7 @@ func (c *collection) concat(ctx context.Context, out *space) error {
 }
 
 func (c *collection) concatNumbers(out *space, input int) error {
-	all, err := c.take(4 * c.rows)
+	all, err := c.memory.Alloc(4 * c.rows)
 	if err != nil {
 		return err
 	}
@@ -202,12 +193,6 @@ func (c *collection) concatValues(ctx context.Context, out *space, ref joincore.
 
 // Release frees the parts that no space has taken over.
 func (c *collection) Release() {
-	c.freeBlocks(c.blocks)
-	c.blocks, c.parts = nil, nil
-}
-
-func (c *collection) freeBlocks(blocks []block) {
-	for _, b := range blocks {
-		c.e.workspace.release(b.at, b.bytes)
-	}
+	c.memory.Release()
+	c.parts = nil
 }

@@ -82,35 +82,14 @@ func (e *execution) prepareNumbers(ctx context.Context, spec *device.JoinSpec, b
 func (j *prepared) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
 	from := j.e.space(probe)
 	j.probingMeant += j.e.crossing(from, j.spec.Match.Probe, j.spec.Residual, j.spec.KeepProbe)
-	v, ok := from.base()
-	if !ok {
-		return j.probe(ctx, from, emit)
+	read := func(input int) []int {
+		return j.e.columnsRead(input, j.spec.Match.Probe, j.spec.Residual, j.spec.KeepProbe)
 	}
-	columns := j.e.columnsRead(v.number, j.spec.Match.Probe, j.spec.Residual, j.spec.KeepProbe)
-	parts := j.e.windows(v, columns, j.build.rows)
-	if parts == nil {
-		return j.probe(ctx, from, emit)
-	}
-	ring, err := j.e.ringFor(parts, columns)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		for _, part := range parts {
-			part.Close()
-		}
-		ring.Close()
-	}()
-	return outofcore.Stages(ctx, len(parts), ringSlots-1, func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
-		defer parts[i].Close()
-		return j.probe(ctx, parts[i].space(), emit)
+	return j.e.eachWindow(ctx, from, read, j.build.rows, func(from *space) error {
+		return j.timed(func(emit func(rowid.Pairs) error) error {
+			return j.join.Probe(ctx, j.e.side(ctx, from), emit)
+		}, from, emit)
 	})
-}
-
-func (j *prepared) probe(ctx context.Context, from *space, emit func(device.Space) error) error {
-	return j.timed(func(emit func(rowid.Pairs) error) error {
-		return j.join.Probe(ctx, j.e.side(ctx, from), emit)
-	}, from, emit)
 }
 
 func (j *prepared) Leftover(ctx context.Context, emit func(device.Space) error) error {

@@ -61,8 +61,8 @@ func (l largerThanDevice) Downloads() (outofcore.Downloads, error) {
 }
 
 func (l largerThanDevice) Reserve(bytes int64) (at driver.Ptr, free func(), err error) {
-	at, err = l.e.workspace.alloc(bytes)
-	return at, func() { l.e.workspace.release(at, bytes) }, err
+	at, err = l.e.workspace.Alloc(bytes)
+	return at, func() { l.e.workspace.Free(at, bytes) }, err
 }
 
 func (l largerThanDevice) SyncUploads() error {

@@ -156,7 +156,7 @@ type part struct {
 	*view
 	number   int // of the column
 	column   *column
-	blocks   int           // of the view, before
+	before   int           // allocations of the view
 	uploaded *driver.Event // when this device has what it uploads itself
 }
 
@@ -164,7 +164,7 @@ type part struct {
 func (v *view) begin(j int) (*part, error) {
 	v.mu.Lock()
 	v.workspace.loading.Lock()
-	p := &part{view: v, number: j, blocks: len(v.blocks), column: &column{}}
+	p := &part{view: v, number: j, before: v.memory.Len(), column: &column{}}
 	p.column.Width = v.input.Relation.Columns[j].Width
 	err := p.prepare()
 	if err != nil {
@@ -243,7 +243,7 @@ func (p *part) end(err error) (*column, error) {
 	w := p.workspace
 	main := w.main.Stream()
 	err = errors.Join(err, w.upload.stream.Then(main), w.peer.Then(main))
-	p.free(p.blocks)
+	p.memory.ReleaseFrom(p.before)
 	return nil, err
 }
 

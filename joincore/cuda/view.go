@@ -32,7 +32,7 @@ type view struct {
 
 	mu       sync.Mutex // guards what follows
 	columns  []*column
-	blocks   []block
+	memory   rowid.Owned
 	absolute *column // input row id of each row, made on first use
 }
 
@@ -42,18 +42,12 @@ type column struct {
 	ready *driver.Event
 }
 
-// block is memory of the heap.
-type block struct {
-	at    driver.Ptr
-	bytes int64
-}
-
 // segmentsView is a view of some segments.
 func (e *execution) segmentsView(number int, low, high int) *view {
 	in := e.inputs[number].Input
 	return &view{
 		workspace: e.workspace, input: in, number: number, low: low, high: high,
-		rows: in.Starts[high] - in.Starts[low], columns: make([]*column, len(in.Relation.Columns)),
+		rows: in.Starts[high] - in.Starts[low], columns: make([]*column, len(in.Relation.Columns)), memory: rowid.Owned{Memory: e.workspace},
 	}
 }
 
@@ -62,7 +56,7 @@ func (e *execution) viewOf(number int, rows outofcore.Rows) *view {
 	in := e.inputs[number].Input
 	return &view{
 		workspace: e.workspace, input: in, number: number, source: rows,
-		rows: rows.Count(), columns: make([]*column, len(in.Relation.Columns)),
+		rows: rows.Count(), columns: make([]*column, len(in.Relation.Columns)), memory: rowid.Owned{Memory: e.workspace},
 	}
 }
 
@@ -97,17 +91,9 @@ func (v *view) Close() {
 		_ = v.slot.leave(main) // likewise
 		v.slot = nil
 	}
-	v.free(0)
+	v.memory.Release()
 	clear(v.columns)
 	v.absolute = nil
-}
-
-// free gives back the blocks from number n on.
-func (v *view) free(n int) {
-	for _, b := range v.blocks[n:] {
-		v.workspace.release(b.at, b.bytes)
-	}
-	v.blocks = v.blocks[:n]
 }
 
 // alloc returns memory that is freed with the view.
@@ -117,11 +103,7 @@ func (v *view) alloc(bytes int64) (driver.Ptr, error) {
 			return at, err
 		}
 	}
-	at, err := v.workspace.alloc(bytes)
-	if err == nil {
-		v.blocks = append(v.blocks, block{at, bytes})
-	}
-	return at, err
+	return v.memory.Alloc(bytes)
 }
 
 // column returns a column. It is uploaded now if it is not on the device.
@@ -160,7 +142,7 @@ func (v *view) there(j int) bool {
 func (v *view) transfer(queue func() (*column, error)) (*column, error) {
 	v.workspace.loading.Lock()
 	defer v.workspace.loading.Unlock()
-	before := len(v.blocks)
+	before := v.memory.Len()
 	c, err := queue()
 	last, failed := v.workspace.completes()
 	if err = errors.Join(err, failed); err == nil {
@@ -171,7 +153,7 @@ func (v *view) transfer(queue func() (*column, error)) (*column, error) {
 	if err != nil {
 		main := v.workspace.main.Stream()
 		err = errors.Join(err, v.workspace.upload.stream.Then(main), last.Then(main))
-		v.free(before)
+		v.memory.ReleaseFrom(before)
 		return nil, err
 	}
 	return c, nil

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"context"
 	"slices"
 
 	"gpujoin/joincore"
@@ -68,6 +69,35 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	}
 	// Nothing is joined, nor goes back, before the first one has crossed.
 	return e.cut(v, max(target/4, 1), target)
+}
+
+// eachWindow calls work for the rows of a space: for windows of them, of which one is worked on
+// while the next ones cross the link, if the space is an input for which that is faster. read
+// returns the columns that are read of an input, which probe a table of build rows.
+func (e *execution) eachWindow(ctx context.Context, from *space, read func(input int) []int, build int64, work func(*space) error) error {
+	v, ok := from.base()
+	if !ok {
+		return work(from)
+	}
+	columns := read(v.number)
+	parts := e.windows(v, columns, build)
+	if parts == nil {
+		return work(from)
+	}
+	ring, err := e.ringFor(parts, columns)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, part := range parts {
+			part.Close()
+		}
+		ring.Close()
+	}()
+	return outofcore.Stages(ctx, len(parts), ringSlots-1, func(ctx context.Context, i int) { parts[i].Fetch(ctx, columns) }, func(i int) error {
+		defer parts[i].Close()
+		return work(parts[i].space())
+	})
 }
 
 // width returns the bytes of a row's values of columns of an input, without those of
@@ -137,7 +167,7 @@ func (s *workspace) newRing(n int, bytes int64) (*ring, error) {
 		}
 		r.slots[i] = slot{bytes: bytes, free: event}
 	}
-	at, err := s.alloc(r.bytes)
+	at, err := s.Alloc(r.bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +182,7 @@ func (s *workspace) newRing(n int, bytes int64) (*ring, error) {
 func (r *ring) Use(slot int, v outofcore.View) { v.(*view).slot = &r.slots[slot] }
 
 // Close frees the memory. All views must have been closed.
-func (r *ring) Close() { r.workspace.release(r.at, r.bytes) }
+func (r *ring) Close() { r.workspace.Free(r.at, r.bytes) }
 
 // take returns memory of a slot for a copy on the load stream, or false if too
 // little is left.

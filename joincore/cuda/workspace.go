@@ -148,9 +148,9 @@ func (s *workspace) takeEvent() (event *driver.Event, err error) {
 	return event, nil
 }
 
-// alloc allocates memory of the heap. If the memory was used before in this execution, the
+// Alloc allocates memory of the heap. If the memory was used before in this execution, the
 // stream of uploads waits until that use is over.
-func (s *workspace) alloc(bytes int64) (driver.Ptr, error) {
+func (s *workspace) Alloc(bytes int64) (driver.Ptr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, used, err := s.heap.alloc(driver.Lines(bytes))
@@ -169,8 +169,8 @@ func (s *workspace) alloc(bytes int64) (driver.Ptr, error) {
 	return p, errors.Join(s.main.Stream().Record(s.steps), s.upload.stream.Wait(s.steps))
 }
 
-// release frees memory of the heap.
-func (s *workspace) release(p driver.Ptr, bytes int64) {
+// Free frees memory of the heap.
+func (s *workspace) Free(p driver.Ptr, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heap.release(int64(p), driver.Lines(bytes))

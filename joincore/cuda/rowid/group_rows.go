@@ -18,8 +18,8 @@ type GroupRows struct {
 	Firsts  []driver.Ptr // for each input, uint32 a group: its row, or None
 }
 
-// Finish returns the groups as columns in memory of the caller's. It waits for the
-// device. ErrArithmetic: a sum is out of range.
+// Finish returns the groups as columns in memory of the caller's, who frees it, also after an
+// error. It waits for the device. ErrArithmetic: a sum is out of range.
 func (g *Groups) Finish(ctx context.Context, memory Memory) (*GroupRows, error) {
 	if err := g.addDistinct(ctx); err != nil {
 		return nil, err
@@ -44,17 +44,9 @@ func (g *Groups) Finish(ctx context.Context, memory Memory) (*GroupRows, error) 
 		return nil, err
 	}
 	out := &GroupRows{Rows: g.count}
-	var made []owned
-	take := func(bytes int64) (driver.Ptr, error) {
-		at, err := memory.Alloc(max(bytes, 8))
-		if err == nil {
-			made = append(made, owned{at, max(bytes, 8)})
-		}
-		return at, err
-	}
 	fill := func(s program.Source, c *Column) error {
 		var err error
-		if c.Values, err = take(int64(c.Width) * g.count); err != nil || g.count == 0 {
+		if c.Values, err = memory.Alloc(max(int64(c.Width)*g.count, 8)); err != nil || g.count == 0 {
 			return err
 		}
 		at, err := q.upload(ctx, resultDescriptor{
@@ -68,40 +60,30 @@ func (g *Groups) Finish(ctx context.Context, memory Memory) (*GroupRows, error) 
 		q.cost.Bytes += g.count * int64(c.Width)
 		return g.launch("gj_make_result", g.count, uint64(at))
 	}
-	err = func() error {
-		for _, s := range g.spec.Results() {
-			c := Column{Width: s.Column.Width}
-			if s.Kind != program.CountOf {
-				var err error
-				if c.Validity, err = take(g.count); err != nil {
-					return err
-				}
+	for _, s := range g.spec.Results() {
+		c := Column{Width: s.Column.Width}
+		if s.Kind != program.CountOf {
+			if c.Validity, err = memory.Alloc(max(g.count, 8)); err != nil {
+				return nil, err
 			}
-			if err := fill(s, &c); err != nil {
-				return err
-			}
-			out.Columns = append(out.Columns, c)
 		}
-		for i := range g.spec.Inputs {
-			c := Column{Width: 4}
-			if err := fill(program.Source{Kind: program.RowOf, Word: i}, &c); err != nil {
-				return err
-			}
-			out.Firsts = append(out.Firsts, c.Values)
+		if err := fill(s, &c); err != nil {
+			return nil, err
 		}
-		state, err := q.read(ctx, g.state, stateWords)
-		if err == nil && state[stateFailed] != 0 {
-			err = joincore.ErrArithmetic
-		}
-		return err
-	}()
-	if err != nil {
-		for _, o := range made {
-			memory.Free(o.at, o.bytes)
-		}
-		return nil, err
+		out.Columns = append(out.Columns, c)
 	}
-	return out, nil
+	for i := range g.spec.Inputs {
+		c := Column{Width: 4}
+		if err := fill(program.Source{Kind: program.RowOf, Word: i}, &c); err != nil {
+			return nil, err
+		}
+		out.Firsts = append(out.Firsts, c.Values)
+	}
+	state, err := q.read(ctx, g.state, stateWords)
+	if err == nil && state[stateFailed] != 0 {
+		err = joincore.ErrArithmetic
+	}
+	return out, err
 }
 
 // list writes the slots of all groups.
@@ -150,12 +132,12 @@ func (g *Groups) addDistinct(ctx context.Context) error {
 
 // addValues adds the values of a table, which it frees before.
 func (g *Groups) addValues(ctx context.Context, i int, d *Groups) error {
-	m := &noted{Memory: g.memory}
+	m := &Owned{Memory: g.memory}
+	defer m.Release()
 	values, err := d.Finish(ctx, m)
 	if err != nil {
 		return err
 	}
-	defer m.free()
 	d.Release()
 	s := Side{Rows: values.Rows, Lookup: func(ref joincore.ColumnRef) (Column, error) { return values.Columns[ref.Column], nil }}
 	compiled := func(rows program.Rows) (*program.Program, error) { return g.spec.CompileDistinct(i, rows) }
@@ -163,24 +145,4 @@ func (g *Groups) addValues(ctx context.Context, i int, d *Groups) error {
 		l.job.Origins = 0 // no group is new
 		return g.launchRowsOf(ctx, l, n, g.scatterPlan(&l, n, min(g.count, n), 1), g.count)
 	})
-}
-
-// noted is memory that is freed together.
-type noted struct {
-	Memory
-	made []owned
-}
-
-func (m *noted) Alloc(bytes int64) (driver.Ptr, error) {
-	at, err := m.Memory.Alloc(bytes)
-	if err == nil {
-		m.made = append(m.made, owned{at, bytes})
-	}
-	return at, err
-}
-
-func (m *noted) free() {
-	for _, o := range m.made {
-		m.Free(o.at, o.bytes)
-	}
 }

@@ -18,7 +18,7 @@ type groupTable struct {
 	limit    int64 // of groups
 	special  driver.Ptr
 	firsts   driver.Ptr
-	parts    []owned
+	parts    Owned
 }
 
 // slotBytes returns the device memory of a slot.
@@ -31,7 +31,7 @@ func (g *Groups) newTable(ctx context.Context, capacity int64) (t groupTable, er
 	if capacity > mostGroupSlots {
 		return t, fmt.Errorf("a table of %d groups: %w", capacity, joincore.ErrBudget)
 	}
-	t.capacity, t.limit = capacity, groupsWithin(capacity)
+	t.capacity, t.limit, t.parts = capacity, groupsWithin(capacity), Owned{Memory: g.memory}
 	r := recordOf(g.spec.Words, g.layout.Words)
 	d := groupsDescriptor{
 		Words: uint64(g.spec.Words), Capacity: uint64(capacity), Limit: uint64(t.limit), Probes: mostProbes,
@@ -48,9 +48,9 @@ func (g *Groups) newTable(ctx context.Context, capacity int64) (t groupTable, er
 	}{
 		{&records, 8 * int64(r.stride) * (capacity + 2)}, {&d.Special, 8}, {&d.Firsts, 4 * int64(g.spec.Inputs) * (capacity + 2)},
 	} {
-		at, err := g.take(&t.parts, max(part.bytes, 8))
+		at, err := t.parts.Alloc(max(part.bytes, 8))
 		if err != nil {
-			g.free(&t.parts)
+			t.parts.Release()
 			return t, fmt.Errorf("a table of %d groups after one of %d: %w", capacity, g.table.capacity, err)
 		}
 		*part.to = uint64(at)
@@ -60,14 +60,14 @@ func (g *Groups) newTable(ctx context.Context, capacity int64) (t groupTable, er
 		d.States = records
 	}
 	t.special, t.firsts = driver.Ptr(d.Special), driver.Ptr(d.Firsts)
-	if t.at, err = g.take(&t.parts, descriptorBytes); err == nil {
+	if t.at, err = t.parts.Alloc(descriptorBytes); err == nil {
 		err = g.q.fill(ctx, t.at, d)
 	}
 	if err == nil {
 		err = g.launch("gj_clear_groups", capacity, uint64(t.at))
 	}
 	if err != nil {
-		g.free(&t.parts)
+		t.parts.Release()
 	}
 	return t, err
 }
@@ -112,10 +112,10 @@ func mostGroupsWithin(slots int64) int64 { return max(slots-slots/16, 1) }
 func (g *Groups) moveTo(t groupTable) error {
 	// The count was made 0, and all groups are counted again.
 	if err := g.launch("gj_move_groups", g.table.capacity, uint64(g.table.at), uint64(t.at)); err != nil {
-		g.free(&t.parts)
+		t.parts.Release()
 		return err
 	}
-	g.free(&g.table.parts)
+	g.table.parts.Release()
 	g.table = t
 	return nil
 }
@@ -146,12 +146,9 @@ func (g *Groups) prepareFor(ctx context.Context, n int64) error {
 
 // Bytes returns the device memory of the table and those of distinct values.
 func (g *Groups) Bytes() int64 {
-	n := int64(0)
+	n := g.table.parts.Bytes()
 	for _, d := range g.distinct {
 		n += d.Bytes()
-	}
-	for _, o := range g.table.parts {
-		n += o.bytes
 	}
 	return n
 }

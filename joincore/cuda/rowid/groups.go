@@ -11,13 +11,6 @@ import (
 	"gpujoin/joincore/program"
 )
 
-// Memory allocates device memory that lives longer than a step: what is freed may be
-// used by steps that are queued later.
-type Memory interface {
-	Alloc(bytes int64) (driver.Ptr, error)
-	Free(at driver.Ptr, bytes int64)
-}
-
 // GroupsSpec says how to group rows.
 type GroupsSpec struct {
 	*program.Groups
@@ -44,16 +37,11 @@ type Groups struct {
 	state    driver.Ptr // groupsState words
 	kinds    driver.Ptr
 	table    groupTable
-	owned    []owned // state and kinds
-	count    int64   // groups after the last launch
-	rows     int64   // added so far
+	owned    Owned // state and kinds
+	count    int64 // groups after the last launch
+	rows     int64 // added so far
 	sample   sample
 	distinct []*Groups // of each of the plan's
-}
-
-type owned struct {
-	at    driver.Ptr
-	bytes int64
 }
 
 // Words of the state of groups on the device.
@@ -70,7 +58,7 @@ const mostGroupedRows = 1 << 31
 
 // NewGroups makes an empty table.
 func (q *Queue) NewGroups(ctx context.Context, spec *GroupsSpec, memory Memory) (*Groups, error) {
-	g := &Groups{q: q, spec: spec, memory: memory, layout: spec.Layout()}
+	g := &Groups{q: q, spec: spec, memory: memory, layout: spec.Layout(), owned: Owned{Memory: memory}}
 	if err := g.open(ctx); err != nil {
 		g.Release()
 		return nil, err
@@ -79,14 +67,14 @@ func (q *Queue) NewGroups(ctx context.Context, spec *GroupsSpec, memory Memory) 
 }
 
 func (g *Groups) open(ctx context.Context) (err error) {
-	if g.state, err = g.take(&g.owned, 8*stateWords); err != nil {
+	if g.state, err = g.owned.Alloc(8 * stateWords); err != nil {
 		return err
 	}
 	cells := make([]cellDescriptor, len(g.layout.Cells))
 	for i, c := range g.layout.Cells {
 		cells[i] = cellDescriptor{Kind: uint64(c.Kind), At: uint64(c.At), Local: uint64(c.Local)}
 	}
-	if g.kinds, err = g.take(&g.owned, int64(24*len(cells))); err != nil {
+	if g.kinds, err = g.owned.Alloc(int64(24 * len(cells))); err != nil {
 		return err
 	}
 	if err := g.q.fill(ctx, g.kinds, cells); err != nil {
@@ -107,22 +95,6 @@ func (g *Groups) open(ctx context.Context) (err error) {
 		return err
 	}
 	return g.openDistinct(ctx)
-}
-
-// take allocates memory and notes it.
-func (g *Groups) take(list *[]owned, bytes int64) (driver.Ptr, error) {
-	at, err := g.memory.Alloc(bytes)
-	if err == nil {
-		*list = append(*list, owned{at, bytes})
-	}
-	return at, err
-}
-
-func (g *Groups) free(list *[]owned) {
-	for _, o := range *list {
-		g.memory.Free(o.at, o.bytes)
-	}
-	*list = nil
 }
 
 // Add adds the rows of a space. origins are those of the inputs of which a row is kept.
@@ -269,6 +241,6 @@ func (g *Groups) Release() {
 	for _, d := range g.distinct {
 		d.Release()
 	}
-	g.free(&g.table.parts)
-	g.free(&g.owned)
+	g.table.parts.Release()
+	g.owned.Release()
 }
