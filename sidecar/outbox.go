@@ -98,7 +98,7 @@ func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 	if o.ended {
 		return
 	}
-	o.trace.record(o.id, true, frame)
+	o.trace.record(o.id, true, frame, nil)
 	if !o.writing {
 		n, err := o.writeNow(frame, extents)
 		if err != nil {

@@ -16,7 +16,7 @@ func FuzzTrace(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	tr.record(1, false, shm.AppendFrame(nil, shm.MsgHello, 0, &shm.Hello{}))
+	tr.record(1, false, shm.AppendFrame(nil, shm.MsgHello, 0, &shm.Hello{}), nil)
 	tr.record(1, true, shm.AppendEmpty(nil, shm.MsgEnd), nil)
 	must(f, tr.Close())
 	f.Add(b.Bytes())
@@ -31,8 +31,8 @@ func TestCutTrace(t *testing.T) {
 	var b bytes.Buffer
 	tr, err := NewTracer(&b)
 	must(t, err)
-	tr.record(7, false, shm.AppendFrame(nil, shm.MsgHello, 0, &shm.Hello{LeaderPID: 99}))
-	tr.record(7, true, shm.AppendEmpty(nil, shm.MsgEnd))
+	tr.record(7, false, shm.AppendFrame(nil, shm.MsgHello, 0, &shm.Hello{LeaderPID: 99}), nil)
+	tr.record(7, true, shm.AppendEmpty(nil, shm.MsgEnd), nil)
 	must(t, tr.Close())
 	for cut := range b.Len() + 1 {
 		var out strings.Builder
@@ -74,7 +74,7 @@ func TestTraceOnASlowDisk(t *testing.T) {
 		t.Fatalf("%v, %v", f, err)
 	}
 	for range 2*maxTraceQueue/shm.FrameMax + 1 { // a full queue may be on its way to the disk
-		tr.record(2, false, make([]byte, shm.FrameMax))
+		tr.record(2, false, make([]byte, shm.FrameMax), nil)
 	}
 	close(disk.free)
 	err = tr.Close()

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"gpujoin/sidecar"
 
 	"golang.org/x/time/rate"
 )
@@ -21,15 +22,17 @@ type logOptions struct {
 }
 
 // daemonLog is the daemon's log. Logging never blocks, even if the reader of standard
-// error stalls: lines are formatted, put into a bounded queue and written by a goroutine.
-// A line that finds the queue full is dropped and counted, a line that cannot be written
-// is lost, and a message that is logged too often is suppressed and counted. The caller
-// must call Close.
+// error stalls: too many lines that wait are dropped and counted, a line that cannot be
+// written is lost, and a message that is logged too often is suppressed and counted. The
+// caller must call Close.
 type daemonLog struct {
 	*slog.Logger
-	queue  *queue
+	queue  *sidecar.AsyncWriter
 	limits *limits
 }
+
+// maxQueued is the limit of the lines that wait, in bytes: a few thousand lines.
+const maxQueued = 1 << 20
 
 // surviveBrokenPipes makes a write to standard output or standard error fail
 // with an error when the pipe has no reader, as for any other file, instead of
@@ -40,15 +43,16 @@ func surviveBrokenPipes() {
 
 // newLog returns a log that writes to w.
 func newLog(w io.Writer, o logOptions) *daemonLog {
-	l := &daemonLog{queue: newQueue(w, maxQueued)}
-	formatted := o.handler(l.queue)
 	direct := slog.New(o.handler(w))
-	l.queue.dropped = func(lines int64) {
-		direct.Warn("log lines were dropped because the log's reader is too slow", "lines", lines)
-	}
+	l := &daemonLog{queue: sidecar.NewAsyncWriter(w, maxQueued, func(_ error, lines int64) bool {
+		if lines > 0 {
+			direct.Warn("log lines were dropped because the log's reader is too slow", "lines", lines)
+		}
+		return true // there is nowhere to report an error, and the reader may come back
+	})}
+	formatted := o.handler(l.queue)
 	l.limits = newLimits(formatted)
 	l.Logger = slog.New(&limited{formatted, l.limits})
-	go l.queue.write()
 	return l
 }
 
@@ -65,7 +69,7 @@ func (o logOptions) handler(w io.Writer) slog.Handler {
 // goroutine may still be blocked in w.Write.
 func (l *daemonLog) Close(timeout time.Duration) bool {
 	l.limits.report()
-	return l.queue.close(timeout)
+	return l.queue.Close(timeout)
 }
 
 // Each message may be logged burst times at once, and then once a second. The
@@ -164,107 +168,5 @@ func (l *limits) report() {
 			l.log.Log(context.Background(), m.level, "a message came too often", "suppressed", m.text, "times", limit.suppressed)
 			limit.suppressed = 0
 		}
-	}
-}
-
-// maxQueued is the limit of the queue in bytes: a few thousand lines.
-const maxQueued = 1 << 20
-
-// queue is an io.Writer of whole lines that never blocks.
-type queue struct {
-	w       io.Writer
-	most    int
-	dropped func(lines int64) // says so, to w itself
-	written chan struct{}     // closed when all is, after close
-
-	mu     sync.Mutex
-	more   sync.Cond // lines wait, or the queue is closed
-	lines  [][]byte
-	bytes  int
-	lost   int64 // dropped lines that were not reported yet
-	closed bool
-}
-
-func newQueue(w io.Writer, most int) *queue {
-	q := &queue{w: w, most: most, written: make(chan struct{})}
-	q.more.L = &q.mu
-	return q
-}
-
-// Write implements io.Writer, for one line. It does not fail.
-func (q *queue) Write(line []byte) (int, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed || q.bytes+len(line) > q.most {
-		q.lost++
-		return len(line), nil
-	}
-	q.lines = append(q.lines, bytes.Clone(line))
-	q.bytes += len(line)
-	q.more.Signal()
-	return len(line), nil
-}
-
-// write writes lines until the queue is closed and empty. It continues after an
-// error of w, because the reader may come back.
-func (q *queue) write() {
-	defer close(q.written)
-	for {
-		line, lost, ok := q.next()
-		if ok {
-			_, _ = q.w.Write(line) // there is nowhere to report it
-		}
-		if lost > 0 {
-			q.dropped(lost)
-		}
-		if !ok {
-			return
-		}
-	}
-}
-
-// next waits for a line. lost is how many were dropped after it.
-func (q *queue) next() (line []byte, lost int64, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.lines) == 0 && !q.closed {
-		q.more.Wait()
-	}
-	if len(q.lines) == 0 {
-		return nil, q.spoken(), false
-	}
-	line = q.lines[0]
-	q.lines[0] = nil
-	q.lines = q.lines[1:]
-	q.bytes -= len(line)
-	if len(q.lines) == 0 { // queued lines precede dropped ones
-		q.lines = nil
-		lost = q.spoken()
-	}
-	return line, lost, true
-}
-
-// spoken returns how many lines were dropped since the last call. The caller
-// holds q's lock.
-func (q *queue) spoken() int64 {
-	lost := q.lost
-	q.lost = 0
-	return lost
-}
-
-// close rejects further lines and waits at most timeout until the queued lines
-// are written.
-func (q *queue) close(timeout time.Duration) bool {
-	q.mu.Lock()
-	q.closed = true
-	q.more.Signal()
-	q.mu.Unlock()
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	select {
-	case <-q.written:
-		return true
-	case <-timer.C:
-		return false
 	}
 }

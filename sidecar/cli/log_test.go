@@ -46,17 +46,16 @@ func TestStuckReader(t *testing.T) {
 		for i := range lines {
 			l.Debug(long, "line", i)
 		}
-		if l.queue.bytes > maxQueued {
-			t.Errorf("%d bytes wait", l.queue.bytes)
-		}
 		if l.Close(time.Second) {
 			t.Error("all was written, to a writer that is stuck")
 		}
 		close(w.goOn)
-		<-l.queue.written
+		if !l.Close(time.Second) {
+			t.Error("not all was written")
+		}
 		written := strings.Count(w.String(), long)
 		said := fmt.Sprintf("msg=\"log lines were dropped because the log's reader is too slow\" lines=%d", lines-written)
-		if written == 0 || written == lines || !strings.Contains(w.String(), said) {
+		if written == 0 || written > 2*maxQueued/len(long) || !strings.Contains(w.String(), said) {
 			t.Errorf("%d of %d lines, and not %q:\n%.300s", written, lines, said, w.String()[max(0, w.Len()-300):])
 		}
 	})
