@@ -19,14 +19,14 @@ import (
 // descriptor to answer the next peer with an error, instead of spinning or
 // giving up.
 func (srv *Server) accept() {
-	reserve := openReserve()
-	defer func() { closeReserve(reserve) }()
+	reserve, _ := os.Open(os.DevNull) // nil if it fails, and can be closed all the same
+	defer func() { reserve.Close() }()
 	for {
 		sock, err := srv.socket.accept()
 		switch {
 		case err == nil:
 			if reserve == nil {
-				reserve = openReserve()
+				reserve, _ = os.Open(os.DevNull)
 			}
 			srv.startSession(sock)
 			continue
@@ -34,11 +34,11 @@ func (srv *Server) accept() {
 			return
 		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 			srv.log.Warn("out of file descriptors")
-			closeReserve(reserve)
+			reserve.Close()
 			if sock, err := srv.socket.accept(); err == nil {
 				srv.refuse(sock, failf(shm.FailResources, "the daemon has no more file descriptors"))
 			}
-			reserve = openReserve()
+			reserve, _ = os.Open(os.DevNull)
 		default:
 			srv.log.Warn("accept failed", "error", err)
 		}
@@ -47,20 +47,6 @@ func (srv *Server) accept() {
 			return
 		case <-time.After(50 * time.Millisecond):
 		}
-	}
-}
-
-func openReserve() *os.File {
-	f, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil
-	}
-	return f
-}
-
-func closeReserve(f *os.File) {
-	if f != nil {
-		f.Close()
 	}
 }
 

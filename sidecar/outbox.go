@@ -241,10 +241,8 @@ func (o *outbox) giveUp() {
 func (o *outbox) sleep(d time.Duration) {
 	o.mu.Unlock()
 	defer o.mu.Lock()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-o.done:
 	}
 }

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"math"
+	"slices"
 
 	"gpujoin/shm"
 )
@@ -157,12 +158,7 @@ func (d *scheduler) end() (ended []*reader) {
 // leave removes a participant that has disconnected. The caller has called back
 // for each batch that it held.
 func (d *scheduler) leave(r *reader) {
-	for i, o := range d.readers {
-		if o == r {
-			d.readers = append(d.readers[:i], d.readers[i+1:]...)
-			return
-		}
-	}
+	d.readers = slices.DeleteFunc(d.readers, func(o *reader) bool { return o == r })
 }
 
 // Result batches are sent to participants with credits as they become ready,

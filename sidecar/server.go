@@ -62,7 +62,8 @@ type Server struct {
 	live     map[*job]struct{} // jobs that hold memory
 	nextID   uint64
 	stopping bool
-	quiet    chan struct{} // closed when the server is stopping and no job is live
+	quiet    chan struct{} // closed, once, when the server is stopping and no job is live
+	once     sync.Once
 
 	counters counters
 	meter    *loadMeter // used only by the pulse
@@ -223,11 +224,7 @@ func (srv *Server) jobEnded(j *job) {
 
 func (srv *Server) checkQuiet() {
 	if srv.stopping && len(srv.live) == 0 {
-		select {
-		case <-srv.quiet:
-		default:
-			close(srv.quiet)
-		}
+		srv.once.Do(func() { close(srv.quiet) })
 	}
 }
 
@@ -260,11 +257,9 @@ func (srv *Server) Stop(ctx context.Context) error {
 	if running > 0 {
 		srv.log.Info("waiting for jobs", "jobs", running, "timeout", srv.options.StopTimeout)
 	}
-	timer := time.NewTimer(srv.options.StopTimeout)
-	defer timer.Stop()
 	select {
 	case <-srv.quiet:
-	case <-timer.C:
+	case <-time.After(srv.options.StopTimeout):
 	case <-ctx.Done():
 	}
 	tearDownErr := srv.tearDown(ctx)
@@ -304,18 +299,15 @@ func (srv *Server) tearDown(ctx context.Context) error {
 		srv.executors.Close()
 		srv.store.Close()
 	}()
-	late := time.NewTimer(tearDownTimeout)
-	defer late.Stop()
 	select {
 	case <-ended:
 		return nil
-	case <-late.C:
+	case <-time.After(tearDownTimeout):
 	case <-ctx.Done():
-		late.Reset(hurry)
 		select {
 		case <-ended:
 			return nil
-		case <-late.C:
+		case <-time.After(hurry):
 		}
 	}
 	return errors.New("jobs or their worker did not end; the daemon leaves them to the kernel")

@@ -151,13 +151,15 @@ func dirsOf(m *mountinfo.Info, group string) func(yield func(string) bool) {
 	}
 }
 
-// number reads a file that holds one number, 0 for anything else ("max").
+// number reads a file that holds one number: 0 for any other text ("max"), the greatest
+// number, which is no limit, for a greater one.
 func number(root fs.FS, file string) int64 {
 	text, err := fs.ReadFile(root, file)
 	if err != nil {
 		return 0
 	}
-	return parse(strings.TrimSpace(string(text)))
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n
 }
 
 // field reads a number from a file of lines "name number".
@@ -168,16 +170,9 @@ func field(root fs.FS, file, name string) int64 {
 	}
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
-			return parse(f[1])
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			return n
 		}
 	}
 	return 0
-}
-
-func parse(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"gpujoin/joincore"
@@ -25,10 +26,10 @@ type Policy struct {
 
 // Set holds the executors of a daemon.
 type Set struct {
-	preferred []Executor // tried in order
-	last      Last       // runs the jobs that no preferred executor runs
-	policy    Policy
-	log       *slog.Logger
+	all    []Executor // the preferred ones, which are tried in order, and the last one
+	last   Last       // runs the jobs that no preferred executor runs
+	policy Policy
+	log    *slog.Logger
 }
 
 // Last is an executor that can run every job.
@@ -44,15 +45,13 @@ type Last interface {
 
 // NewSet returns a set that tries the preferred executors before the last one.
 func NewSet(last Last, policy Policy, log *slog.Logger, preferred ...Executor) *Set {
-	return &Set{preferred: preferred, last: last, policy: policy, log: log}
+	return &Set{all: append(slices.Clip(preferred), last), last: last, policy: policy, log: log}
 }
 
 // Estimate returns the private memory, in bytes, that a job is expected to
 // need. It assumes that the last executor runs the job, so that a fallback
 // needs no more memory than was reserved.
-func (s *Set) Estimate(plan *joincore.Checked) int64 {
-	return s.last.Estimate(plan)
-}
+func (s *Set) Estimate(plan *joincore.Checked) int64 { return s.last.Estimate(plan) }
 
 // Load returns the load of the cores; see Last.
 func (s *Set) Load() (joins, threads int) { return s.last.Load() }
@@ -65,7 +64,7 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	watched.Sink = sink
 	var reasons []string
 	if s.policy.prefers(job) {
-		for _, e := range s.preferred {
+		for _, e := range s.all[:len(s.all)-1] {
 			err := e.Ready()
 			if err == nil {
 				err = e.Check(job.Plan)
@@ -116,36 +115,35 @@ func firstLine(s string) string {
 // Names returns the providers that this machine has, in order of preference.
 func (s *Set) Names() []string {
 	var out []string
-	for _, e := range s.preferred {
+	for _, e := range s.all {
 		if !errors.Is(e.Ready(), ErrAbsent) {
 			out = append(out, e.Name())
 		}
 	}
-	return append(out, s.last.Name())
+	return out
 }
 
 // Devices describes the devices of all executors.
 func (s *Set) Devices() []Device {
 	var out []Device
-	for _, e := range s.preferred {
+	for _, e := range s.all {
 		out = append(out, e.Devices()...)
 	}
-	return append(out, s.last.Devices()...)
+	return out
 }
 
 // Links describes the links of all executors.
 func (s *Set) Links() []Link {
 	out := []Link{}
-	for _, e := range s.preferred {
+	for _, e := range s.all {
 		out = append(out, e.Links()...)
 	}
-	return append(out, s.last.Links()...)
+	return out
 }
 
 // Close closes all executors. No job may be running.
 func (s *Set) Close() {
-	for _, e := range s.preferred {
+	for _, e := range s.all {
 		e.Close()
 	}
-	s.last.Close()
 }

@@ -208,3 +208,39 @@ func (a *Account) SpareExtent() (*Extent, error) {
 	a.mu.Unlock()
 	return a.extent(a.filters, spareWindow)
 }
+
+// Book charges n bytes that another process maps for the job to the account, as
+// if they were allocated here, because one budget covers all processes. The
+// caller must call Unbook; Close does not release booked bytes.
+func (a *Account) Book(n int64) error {
+	if n < 0 || n > a.budget.total {
+		return fmt.Errorf("%w: %d bytes requested at once", joincore.ErrBudget, n)
+	}
+	if _, err := a.take(n, false); err != nil {
+		return err
+	}
+	if err := a.store.book(n); err != nil {
+		a.give(n, noWindow)
+		return err
+	}
+	a.worker.Take(n)
+	return nil
+}
+
+// Unbook releases n bytes charged by Book.
+func (a *Account) Unbook(n int64) {
+	a.store.pages.Give(n)
+	a.worker.Give(n)
+	a.give(n, noWindow)
+}
+
+func (s *Store) book(n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropStale(n)
+	if err := s.makeRoom(n); err != nil {
+		return err
+	}
+	s.pages.Take(n)
+	return nil
+}

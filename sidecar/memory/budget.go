@@ -125,13 +125,11 @@ func (b *Budget) lacks(w *waiter) error {
 }
 
 func (b *Budget) wait(ctx context.Context, w *waiter, timeout time.Duration) (*Account, error) {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	var err error
 	select {
 	case <-w.done:
 		return w.acct, w.err
-	case <-timer.C:
+	case <-time.After(timeout):
 		err = fmt.Errorf("%w: waited %v for %d bytes", ErrBusy, timeout, w.n)
 	case <-ctx.Done():
 		err = ctx.Err()

@@ -10,19 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher is notified of extents as they are created and dropped, so that they
-// can be shared with another process. Its methods are called in the order of
-// events and must not block.
-type Watcher interface {
-	Added(extent uint64)
-	Dropped(extent uint64)
-}
-
 // index finds extents by id and by address, and notifies watchers of changes.
 type index struct {
 	byID      map[uint64]*Extent
 	byAddress []*Extent
-	watchers  []Watcher
+	watchers  []*func(extent uint64, dropped bool)
 }
 
 func (x *index) add(e *Extent) {
@@ -32,9 +24,7 @@ func (x *index) add(e *Extent) {
 	x.byID[e.ID] = e
 	i, _ := x.search(shm.Address(e.Data))
 	x.byAddress = slices.Insert(x.byAddress, i, e)
-	for _, w := range x.watchers {
-		w.Added(e.ID)
-	}
+	x.tell(e, false)
 }
 
 func (x *index) remove(e *Extent) {
@@ -42,8 +32,12 @@ func (x *index) remove(e *Extent) {
 	if i, ok := x.search(shm.Address(e.Data)); ok {
 		x.byAddress = slices.Delete(x.byAddress, i, i+1)
 	}
-	for _, w := range x.watchers {
-		w.Dropped(e.ID)
+	x.tell(e, true)
+}
+
+func (x *index) tell(e *Extent, dropped bool) {
+	for _, watch := range x.watchers {
+		(*watch)(e.ID, dropped)
 	}
 }
 
@@ -55,19 +49,19 @@ func (x *index) search(address uintptr) (int, bool) {
 	})
 }
 
-// Watch notifies w of every existing extent and of all later changes, until
-// stop is called.
-func (s *Store) Watch(w Watcher) (stop func()) {
+// Watch calls watch for every existing extent, and for each one that is created or dropped
+// until stop is called, in the order of events. watch must not block.
+func (s *Store) Watch(watch func(extent uint64, dropped bool)) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range s.all.byID {
-		w.Added(id)
+		watch(id, false)
 	}
-	s.all.watchers = append(s.all.watchers, w)
+	s.all.watchers = append(s.all.watchers, &watch)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all.watchers = slices.DeleteFunc(s.all.watchers, func(o Watcher) bool { return o == w })
+		s.all.watchers = slices.DeleteFunc(s.all.watchers, func(o *func(uint64, bool)) bool { return o == &watch })
 	}
 }
 
@@ -87,28 +81,30 @@ func (s *Store) Descriptor(extent uint64) (fd int, ok bool, err error) {
 	return fd, true, nil
 }
 
-// Place returns the extent that contains b and b's offset in it, in bytes; ok
-// is false if b is in no extent.
-func (s *Store) Place(b []byte) (extent uint64, offset int64, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, offset := s.all.find(b)
+// Place returns the extent of the store that contains b and b's offset in it, in bytes;
+// ok is false if b is in no extent.
+func (a *Account) Place(b []byte) (extent uint64, offset int64, ok bool) {
+	a.store.mu.Lock()
+	defer a.store.mu.Unlock()
+	e, offset := a.store.all.find(b)
 	if e == nil {
 		return 0, 0, false
 	}
 	return e.ID, offset, true
 }
 
-// retain adds a reference to the extent that contains b, which must have one
-// already, and returns the extent; nil if b is in no extent.
-func (s *Store) retain(b []byte) *Extent {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, _ := s.all.find(b)
-	if e != nil {
-		e.Retain()
+// Retain keeps the extent of the job that contains b, so that it is not reused
+// before release is called, which may be after Close. release is nil if b is in
+// no extent.
+func (a *Account) Retain(b []byte) (release func()) {
+	a.store.mu.Lock()
+	defer a.store.mu.Unlock()
+	e, _ := a.store.all.find(b)
+	if e == nil {
+		return nil
 	}
-	return e
+	e.Retain()
+	return e.Release
 }
 
 // find returns the extent that contains b and b's offset in it, in bytes; nil

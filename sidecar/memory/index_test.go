@@ -12,22 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// record is a Watcher that keeps what exists.
+// record watches a store and keeps what exists.
 type record struct {
 	mu  sync.Mutex
 	now []uint64
 }
 
-func (r *record) Added(id uint64) {
+func (r *record) note(id uint64, dropped bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if dropped {
+		r.now = slices.DeleteFunc(r.now, func(o uint64) bool { return o == id })
+		return
+	}
 	r.now = append(r.now, id)
-}
-
-func (r *record) Dropped(id uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.now = slices.DeleteFunc(r.now, func(o uint64) bool { return o == id })
 }
 
 func testStore(t *testing.T, limit int64) (*Store, *Account) {
@@ -62,12 +60,12 @@ func TestWatchAndPlace(t *testing.T) {
 	}
 	first := take()
 	w := &record{}
-	stop := s.Watch(w)
+	stop := s.Watch(w.note)
 	list := []*Extent{first, take(), take(), take()}
 	for _, e := range list {
 		size := len(e.Data)
 		for _, c := range []struct{ from, to int }{{0, 1}, {0, size}, {size - 1, size}, {4096, 8192}} {
-			if id, offset, ok := s.Place(e.Data[c.from:c.to]); !ok || id != e.ID || offset != int64(c.from) {
+			if id, offset, ok := a.Place(e.Data[c.from:c.to]); !ok || id != e.ID || offset != int64(c.from) {
 				t.Errorf("bytes %d of extent %d: %d, %d, %v", c.from, e.ID, id, offset, ok)
 			}
 		}
@@ -83,7 +81,7 @@ func TestWatchAndPlace(t *testing.T) {
 		}
 		unix.Close(fd)
 	}
-	if _, _, ok := s.Place(make([]byte, 8)); ok {
+	if _, _, ok := a.Place(make([]byte, 8)); ok {
 		t.Error("memory that is no extent has a place")
 	}
 	for _, e := range list {
@@ -96,7 +94,7 @@ func TestWatchAndPlace(t *testing.T) {
 	if _, ok, _ := s.Descriptor(first.ID); ok {
 		t.Error("a descriptor of what is gone")
 	}
-	if _, _, ok := s.Place(make([]byte, 8)); ok {
+	if _, _, ok := a.Place(make([]byte, 8)); ok {
 		t.Error("an empty store has a place")
 	}
 	stop()

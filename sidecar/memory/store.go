@@ -1,3 +1,12 @@
+// Package memory manages all memory of the daemon that grows with the data:
+// extents, which are shared with backends, and blocks, which are private to the
+// algorithms. Both are outside the Go heap.
+//
+// A Budget limits the total and queues the jobs that must wait; each job has an
+// Account with a reservation from the Budget. A Store owns the pages. It keeps
+// the pages that a job returns for the next job, because fresh pages cost 0.3
+// to 0.6 s/GB, and drops them when the budget needs the space or the daemon is
+// idle.
 package memory
 
 import (
@@ -196,14 +205,14 @@ func (s *Store) getBlock(class int64) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBlock(class)
+	data, err := shm.MapPrivate(int(class))
 	if err != nil {
 		s.mu.Lock()
 		s.pages.Give(class)
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	return b, nil
+	return &block{data: data}, nil
 }
 
 func (s *Store) putBlock(b *block) {
@@ -299,6 +308,50 @@ func (s *Store) Warm(ctx context.Context, bytes int64) error {
 		s.putExtent(e)
 	}
 	return nil
+}
+
+// Upkeep runs until ctx is done. Whenever the store has been idle for the
+// duration idle, it returns kept memory beyond warm bytes of extents to the
+// system.
+func (s *Store) Upkeep(ctx context.Context, warm int64, idle time.Duration) {
+	tick := time.NewTicker(max(idle/4, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.Trim(warm, idle)
+		}
+	}
+}
+
+// Trim returns kept memory beyond warm bytes of extents to the system if no
+// memory was taken or returned for the duration idle. It stops early when the
+// store is used.
+func (s *Store) Trim(warm int64, idle time.Duration) {
+	for s.trimOne(warm, idle) {
+	}
+}
+
+// trimOne drops one block or extent, and reports whether there was one.
+func (s *Store) trimOne(warm int64, idle time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.lastUse) < idle {
+		return false
+	}
+	switch {
+	case len(s.doomed) > 0:
+	case s.kept.Used() > 0:
+		s.doomBlock(s.popBlock(s.largestKept()))
+	case len(s.warm) > 0 && int64(s.extents)*s.extentSize > warm:
+		s.doomExtent(s.popExtent())
+	default:
+		return false
+	}
+	s.destroyOne()
+	return true
 }
 
 // Close drops all kept memory, and drops memory in use when it is returned.

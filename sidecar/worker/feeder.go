@@ -9,9 +9,8 @@ import (
 )
 
 // feeder passes the extents of a store to one child: all existing ones, then
-// every new one. It also tells the child which extents are dropped. It is a
-// memory.Watcher: events are queued and a goroutine sends them, so that
-// allocating an extent never waits for the child.
+// every new one. It also tells the child which extents are dropped. A goroutine
+// sends these events, so that allocating an extent never waits for the child.
 type feeder struct {
 	store  *memory.Store
 	sender *control.Sender
@@ -38,7 +37,7 @@ func startFeeder(store *memory.Store, sender *control.Sender, broken func(error)
 		done: make(chan struct{}), given: map[uint64]bool{},
 	}
 	f.wake.L = &f.mu
-	unwatch := store.Watch(f)
+	unwatch := store.Watch(f.enqueue)
 	go f.work()
 	return func() {
 		unwatch()
@@ -50,16 +49,14 @@ func startFeeder(store *memory.Store, sender *control.Sender, broken func(error)
 	}
 }
 
-// Added implements memory.Watcher.
-func (f *feeder) Added(extent uint64) { f.enqueue(event{extent, control.Give}) }
-
-// Dropped implements memory.Watcher.
-func (f *feeder) Dropped(extent uint64) { f.enqueue(event{extent, control.Drop}) }
-
-func (f *feeder) enqueue(e event) {
+func (f *feeder) enqueue(extent uint64, dropped bool) {
+	kind := control.Give
+	if dropped {
+		kind = control.Drop
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.queue = append(f.queue, e)
+	f.queue = append(f.queue, event{extent, kind})
 	f.wake.Signal()
 }
 

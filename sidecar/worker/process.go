@@ -140,12 +140,10 @@ const exitGrace = time.Second
 
 // exitsWithin waits for the child's exit for at most timeout.
 func (p *process) exitsWithin(timeout time.Duration) bool {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	select {
 	case <-p.exited:
 		return true
-	case <-timer.C:
+	case <-time.After(timeout):
 		return false
 	}
 }
@@ -165,19 +163,9 @@ func (p *process) stop() {
 	p.mu.Lock()
 	p.why = errors.New("the daemon is stopping")
 	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), p.config.Timing.Stop)
-	defer cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		p.client.Kill()
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
+	defer time.AfterFunc(p.config.Timing.Stop, p.cancel).Stop()
+	p.client.Kill()
 	p.cancel()
-	<-ended
 	<-p.exited
 }
 

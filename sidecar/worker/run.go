@@ -106,11 +106,9 @@ func (r *running) cancelWith(ctx context.Context, finished <-chan struct{}) {
 	}
 	r.box.Put(func(m *control.ToWorker) { m.Cancel = true })
 	timeout := r.process.config.Timing.Cancel
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	select {
 	case <-finished:
-	case <-timer.C:
+	case <-time.After(timeout):
 		r.process.kill(fmt.Errorf("a cancelled join did not stop within %v", timeout))
 	}
 }

@@ -153,10 +153,8 @@ const (
 func clip(s string, most int) string { return s[:min(len(s), most)] }
 
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

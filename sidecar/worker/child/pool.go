@@ -236,8 +236,7 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 	if id == nowhere {
 		return &extent{}, nil
 	}
-	late := time.NewTimer(extentTimeout)
-	defer late.Stop()
+	late := time.After(extentTimeout)
 	for {
 		p.mu.Lock()
 		e, arrival := p.extents[id], p.arrival
@@ -249,7 +248,7 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 		p.mu.Unlock()
 		select {
 		case <-arrival:
-		case <-late.C:
+		case <-late:
 			return nil, fmt.Errorf("%w: extent %d did not arrive within %v", control.ErrMalformed, id, extentTimeout)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

@@ -49,13 +49,11 @@ func (q *deviceQueue) count(jobs, queued int) {
 func (q *deviceQueue) enter(ctx context.Context) error {
 	q.count(0, 1)
 	defer q.count(0, -1)
-	timeout := time.NewTimer(queueTimeout)
-	defer timeout.Stop()
 	select {
 	case q.slots <- struct{}{}:
 		q.count(1, 0)
 		return nil
-	case <-timeout.C:
+	case <-time.After(queueTimeout):
 		return errBusy
 	case <-ctx.Done():
 		return context.Cause(ctx)
