@@ -69,6 +69,14 @@ func (s ColumnShape) Check() error {
 	return fmt.Errorf("%w: encoding %d, width %d, align %d", ErrBatchColumns, s.Encoding, s.Width, s.Align)
 }
 
+// Bytes returns the bytes of the values, or their offsets, of that many rows.
+func (s ColumnShape) Bytes(rows int) int {
+	if s.Encoding == EncVarlena {
+		return 4 * (rows + 1)
+	}
+	return rows * int(s.Width)
+}
+
 func fixedWidth(w uint16) bool {
 	return w == 1 || w == 2 || w == 4 || w == 8 || w > 0 && w <= 64 && w%8 == 0
 }
@@ -198,7 +206,7 @@ func (r *regions) slice(what string, off uint32, n uint64) ([]byte, error) {
 	return r.extent[from : from+n : from+n], nil
 }
 
-// column resolves the offsets of c for the given rows. All lengths fit uint64, because
+// column resolves the offsets of c for the given rows. All lengths fit 64 bits, because
 // rows have 32 bits and widths 16.
 func (r *regions) column(s ColumnShape, c *Column, rows uint64) (v ColumnView, err error) {
 	v.Shape, v.Nulls = s, int(c.Nulls)
@@ -208,11 +216,7 @@ func (r *regions) column(s ColumnShape, c *Column, rows uint64) (v ColumnView, e
 	if uint64(c.Nulls) > rows || c.ValidityOff == 0 && c.Nulls != 0 {
 		return v, fmt.Errorf("%w: %d NULLs among %d rows", ErrBatchRegion, c.Nulls, rows)
 	}
-	n := rows * uint64(s.Width)
-	if s.Encoding == EncVarlena {
-		n = (rows + 1) * 4
-	}
-	if v.Values, err = r.slice("values", c.ValuesOff, n); err != nil {
+	if v.Values, err = r.slice("values", c.ValuesOff, uint64(s.Bytes(int(rows)))); err != nil {
 		return v, err
 	}
 	if c.ValidityOff != 0 {

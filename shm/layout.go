@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // ErrRowTooWide: not even one row of the fixed-width columns fits an extent.
@@ -74,11 +75,7 @@ func (l *BatchLayout) place() int {
 	for i, s := range l.shapes {
 		c := &l.columns[i]
 		*c = Column{Encoding: s.Encoding, Align: s.Align, Width: s.Width, ValuesOff: uint32(end)}
-		n := l.Rows * int(s.Width)
-		if s.Encoding == EncVarlena {
-			n = 4 * (l.Rows + 1)
-		}
-		end = alignUp(end+n, regionAlign)
+		end = alignUp(end+s.Bytes(l.Rows), regionAlign)
 		c.ValidityOff = uint32(end)
 		end = alignUp(end+(l.Rows+7)/8, regionAlign)
 	}
@@ -108,20 +105,15 @@ func (l *BatchLayout) divideHeaps(heap []float64, total float64, end, size int) 
 func (l *BatchLayout) Columns(extent []byte) []ColumnView {
 	v := make([]ColumnView, len(l.columns))
 	for i, c := range l.columns {
-		n := l.Rows * int(c.Width)
-		if c.Encoding == EncVarlena {
-			n = 4 * (l.Rows + 1)
-			to := int(c.HeapOff + c.HeapLen)
-			v[i].Heap = extent[c.HeapOff:to:to]
-		}
+		part := func(off uint32, n int) []byte { return extent[off : int(off)+n : int(off)+n] }
 		v[i].Shape = l.shapes[i]
-		v[i].Values = extent[c.ValuesOff : int(c.ValuesOff)+n : int(c.ValuesOff)+n]
-		end := int(c.ValidityOff) + (l.Rows+7)/8
-		v[i].Validity = extent[c.ValidityOff:end:end]
+		v[i].Values = part(c.ValuesOff, v[i].Shape.Bytes(l.Rows))
+		v[i].Validity = part(c.ValidityOff, (l.Rows+7)/8)
 		for j := range v[i].Validity {
 			v[i].Validity[j] = 0xff
 		}
 		if c.Encoding == EncVarlena {
+			v[i].Heap = part(c.HeapOff, int(c.HeapLen))
 			clear(v[i].Values[:4])
 		}
 	}
@@ -136,12 +128,11 @@ func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used, bytes int
 	if rows < 1 || rows > l.Rows {
 		return 0, 0, fmt.Errorf("%w: %d rows of %d", ErrBatchSize, rows, l.Rows)
 	}
-	cols := make([]Column, len(l.columns))
-	copy(cols, l.columns)
+	cols := slices.Clone(l.columns)
 	end := headerSize(len(cols))
 	for i := range cols {
 		c := &cols[i]
-		n := rows * int(c.Width)
+		n := l.shapes[i].Bytes(rows)
 		if c.Encoding == EncVarlena {
 			if i >= len(heap) || heap[i] < 0 || heap[i] > int(c.HeapLen) {
 				return 0, 0, fmt.Errorf("%w: heap of column %d", ErrBatchSize, i)
@@ -151,7 +142,6 @@ func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used, bytes int
 				c.HeapOff = c.ValuesOff
 			}
 			end = max(end, int(c.HeapOff+c.HeapLen))
-			n = 4 * (rows + 1)
 		}
 		end = max(end, int(c.ValuesOff)+n)
 		bytes += int64(n) + int64(c.HeapLen)

@@ -84,7 +84,7 @@ func (c *Calibration) Update() error {
 // need not be, or if the machine is busy, since measuring then takes many times
 // as long and yields little.
 func (c *Calibration) doubt(saved *costmodel.MeasuredRates) string {
-	spot, share, err := c.measureSpot()
+	spot, share, err := run(c, c.hooks.spot, exec.Spot)
 	if err != nil || share < costmodel.QuietShare || spot <= 0 {
 		return ""
 	}
@@ -108,7 +108,7 @@ func (c *Calibration) Measure() (costmodel.MeasuredRates, error) {
 
 func (c *Calibration) measure() (costmodel.MeasuredRates, error) {
 	start := time.Now()
-	rates, share, err := c.measureAll()
+	rates, share, err := run(c, c.hooks.calibrate, exec.Calibrate)
 	if err != nil {
 		return costmodel.MeasuredRates{}, fmt.Errorf("calibration: %w", err)
 	}
@@ -127,49 +127,30 @@ func (c *Calibration) read() (m costmodel.MeasuredRates, found bool) {
 	return costmodel.ReadMeasured(c.Path, c.key())
 }
 
-func (c *Calibration) measureAll() (rates costmodel.Rates, share float64, err error) {
-	if c.hooks.calibrate != nil {
-		return c.hooks.calibrate()
-	}
-	err = c.withMemory(func(mem joincore.Memory) (err error) {
-		rates, share, err = exec.Calibrate(context.Background(), c.Provider, mem)
-		return err
-	})
-	return rates, share, err
-}
-
-func (c *Calibration) measureSpot() (probeNS, share float64, err error) {
-	if c.hooks.spot != nil {
-		return c.hooks.spot()
-	}
-	err = c.withMemory(func(mem joincore.Memory) (err error) {
-		probeNS, share, err = exec.Spot(context.Background(), c.Provider, mem)
-		return err
-	})
-	return probeNS, share, err
-}
-
 // memory returns the bytes that a calibration may use.
 func (c *Calibration) memory() int64 {
 	share := min(calibrationShare*float64(c.Memory), calibrationSpareShare*float64(max(0, c.Memory-c.Budget)))
 	return int64(min(calibrationMost, share))
 }
 
-// withMemory calls use with the memory for a calibration and frees it
-// afterwards.
-func (c *Calibration) withMemory(use func(joincore.Memory) error) error {
+// run calls measure with the memory for a calibration, which it frees afterwards. hook, of
+// tests, replaces measure if it is set.
+func run[T any](c *Calibration, hook func() (T, float64, error), measure func(context.Context, device.Provider, joincore.Memory) (T, float64, error)) (measured T, share float64, err error) {
+	if hook != nil {
+		return hook()
+	}
 	budget := c.memory()
 	store, err := memory.NewStore(1<<20, budget, 0)
 	if err != nil {
-		return err
+		return measured, 0, err
 	}
 	defer store.Close()
 	account, err := memory.NewBudget(budget).Reserve(context.Background(), store, 0, memory.Claim{}, 0)
 	if err != nil {
-		return err
+		return measured, 0, err
 	}
 	defer account.Close()
-	return use(account)
+	return measure(context.Background(), c.Provider, account)
 }
 
 // processor returns the processor's model name.

@@ -46,14 +46,10 @@ func (e *jobRun) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch,
 		return nil, fmt.Errorf("%w: %w", joincore.ErrRowTooWide, err)
 	}
 	b := &joincore.Batch{Rows: e.portion(layout.Rows), Handle: &sinkBatch{extent, layout}}
-	for i, c := range layout.Columns(extent.Data) {
-		v := joincore.Vector{Values: c.Values, Validity: c.Validity[:(b.Rows+7)/8], Heap: c.Heap}
-		if width := int(e.job.outputs[i].Width); width > 0 {
-			v.Values = v.Values[:b.Rows*width]
-		} else {
-			v.Values = v.Values[:4*(b.Rows+1)]
-		}
-		b.Columns = append(b.Columns, v)
+	for _, c := range layout.Columns(extent.Data) {
+		b.Columns = append(b.Columns, joincore.Vector{
+			Values: c.Values[:c.Shape.Bytes(b.Rows)], Validity: c.Validity[:(b.Rows+7)/8], Heap: c.Heap,
+		})
 	}
 	return b, nil
 }

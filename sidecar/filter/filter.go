@@ -33,54 +33,111 @@ const (
 // once per segment and ends with ErrStopped if that returns true. A peer may
 // change the values meanwhile, which changes only what the filter contains.
 func Make(extent []byte, r *joincore.Relation, column int, seed uint64, stopped func() bool) (shm.FilterHeader, error) {
+	m := maker{data: extent[shm.FilterDataOff:], r: r, column: column, seed: seed, stopped: stopped}
+	m.h.Magic, m.h.Version = shm.FilterMagic, shm.LayoutVersion
+	of := m.ofIntegers
 	if c := r.Columns[column]; c.Kind == joincore.Varlena || c.Width > 8 {
-		return ofBytes(extent, r, column, seed, stopped)
+		of = m.ofBytes
 	}
-	return ofIntegers(extent, r, column, seed, stopped)
+	err := of()
+	if err == nil {
+		shm.Append(extent[:0], &m.h)
+	}
+	return m.h, err
+}
+
+// maker makes one filter.
+type maker struct {
+	h       shm.FilterHeader
+	data    []byte // room for it
+	r       *joincore.Relation
+	column  int
+	seed    uint64
+	stopped func() bool
+}
+
+// scan calls visit for each segment.
+func (m *maker) scan(visit func(*joincore.Segment) error) error {
+	for i := range m.r.Segments {
+		if m.stopped() {
+			return ErrStopped
+		}
+		if err := visit(&m.r.Segments[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofIntegers makes a filter of a Fixed column of 1, 2, 4 or 8 bytes.
-func ofIntegers(extent []byte, r *joincore.Relation, column int, seed uint64, stopped func() bool) (shm.FilterHeader, error) {
-	h := shm.FilterHeader{Magic: shm.FilterMagic, Version: shm.LayoutVersion, Kind: uint16(shm.FilterBitmap)}
-	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+func (m *maker) ofIntegers() error {
+	h := &m.h
+	h.Kind = uint16(shm.FilterBitmap)
 	scan := func(visit func(int64)) error {
-		for i := range r.Segments {
-			if stopped() {
-				return ErrStopped
-			}
-			visitKeys(&r.Segments[i], column, r.Columns[column].Width, visit)
-		}
-		return nil
+		return m.scan(func(s *joincore.Segment) error {
+			visitKeys(s, m.column, m.r.Columns[m.column].Width, visit)
+			return nil
+		})
 	}
-	if err := scan(func(key int64) { h.Keys, low, high = h.Keys+1, min(low, key), max(high, key) }); err != nil {
-		return h, err
-	}
-	if h.Keys == 0 {
-		shm.Append(extent[:0], &h)
-		return h, nil
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	err := scan(func(key int64) { h.Keys, low, high = h.Keys+1, min(low, key), max(high, key) })
+	if err != nil || h.Keys == 0 {
+		return err
 	}
 	h.Min, h.Max = low, high
-	kind, bytes, err := choose(h.Keys, uint64(high)-uint64(low), uint64(len(extent)-shm.FilterDataOff))
+	kind, bytes, err := choose(h.Keys, uint64(high)-uint64(low), uint64(len(m.data)))
 	if err != nil {
-		return h, err
+		return err
 	}
 	h.Kind, h.Bytes = uint16(kind), uint32(bytes)
-	data := extent[shm.FilterDataOff:][:bytes]
+	data := m.data[:bytes]
 	clear(data)
-	add := func(key int64) {
+	if kind == shm.FilterBloom {
+		h.Seed = m.seed
+		return scan(func(key int64) { addToBloom(data, key, m.seed) })
+	}
+	return scan(func(key int64) {
 		if at := uint64(key) - uint64(low); at < bytes*8 {
 			data[at/8] |= 1 << (at % 8)
 		}
+	})
+}
+
+// ofBytes makes a filter of a Varlena column, or a Fixed one of more than 8
+// bytes. Hashing a key takes longer than counting it, so the first pass only
+// counts.
+func (m *maker) ofBytes() error {
+	h := &m.h
+	h.Kind = uint16(shm.FilterBloomBytes)
+	err := m.scan(func(s *joincore.Segment) error {
+		h.Keys += present(s, m.column)
+		return nil
+	})
+	if err != nil || h.Keys == 0 {
+		return err
 	}
-	if kind == shm.FilterBloom {
-		h.Seed = seed
-		add = func(key int64) { addToBloom(data, key, seed) }
+	bytes, err := bloomBytes(h.Keys, uint64(len(m.data)))
+	if err != nil {
+		return err
 	}
-	if err := scan(add); err != nil {
-		return h, err
+	data := m.data[:bytes]
+	clear(data)
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	add := func(value []byte) {
+		key := shm.HashBytes(value)
+		low, high = min(low, key), max(high, key)
+		addToBloom(data, key, m.seed)
 	}
-	shm.Append(extent[:0], &h)
-	return h, nil
+	err = m.scan(func(s *joincore.Segment) error { return visitBytes(s, m.column, m.r.Columns[m.column], add) })
+	if err != nil {
+		return err
+	}
+	if low > high { // a peer has removed the keys since they were counted
+		h.Keys = 0
+		return nil
+	}
+	h.Min, h.Max, h.Seed, h.Bytes = low, high, m.seed, uint32(bytes)
+	return nil
 }
 
 // addToBloom adds a key to a Bloom filter.
@@ -144,51 +201,6 @@ func visitKeys(s *joincore.Segment, column, width int, visit func(int64)) {
 			visit(read(row))
 		}
 	}
-}
-
-// ofBytes makes a filter of a Varlena column, or a Fixed one of more than 8
-// bytes. Hashing a key takes longer than counting it, so the first pass only
-// counts.
-func ofBytes(extent []byte, r *joincore.Relation, column int, seed uint64, stopped func() bool) (shm.FilterHeader, error) {
-	h := shm.FilterHeader{Magic: shm.FilterMagic, Version: shm.LayoutVersion, Kind: uint16(shm.FilterBloomBytes)}
-	for i := range r.Segments {
-		if stopped() {
-			return h, ErrStopped
-		}
-		h.Keys += present(&r.Segments[i], column)
-	}
-	if h.Keys == 0 {
-		shm.Append(extent[:0], &h)
-		return h, nil
-	}
-	bytes, err := bloomBytes(h.Keys, uint64(len(extent)-shm.FilterDataOff))
-	if err != nil {
-		return h, err
-	}
-	data := extent[shm.FilterDataOff:][:bytes]
-	clear(data)
-	h.Min, h.Max = math.MaxInt64, math.MinInt64
-	add := func(value []byte) {
-		key := shm.HashBytes(value)
-		h.Min, h.Max = min(h.Min, key), max(h.Max, key)
-		addToBloom(data, key, seed)
-	}
-	for i := range r.Segments {
-		if stopped() {
-			return h, ErrStopped
-		}
-		if err := visitBytes(&r.Segments[i], column, r.Columns[column], add); err != nil {
-			return h, err
-		}
-	}
-	if h.Min > h.Max { // a peer has removed the keys since they were counted
-		h.Keys, h.Min, h.Max = 0, 0, 0
-		shm.Append(extent[:0], &h)
-		return h, nil
-	}
-	h.Seed, h.Bytes = seed, uint32(bytes)
-	shm.Append(extent[:0], &h)
-	return h, nil
 }
 
 // present returns how many values of a column are not NULL.
