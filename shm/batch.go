@@ -95,6 +95,7 @@ type View struct {
 	Rows    int
 	Used    int64 // end of the last array, according to the writer
 	Columns []ColumnView
+	Parts   []Part // that header and arrays occupy, in their order; other bytes have no meaning
 }
 
 // Bytes returns the total bytes of the batch's arrays, without gaps between them.
@@ -134,25 +135,12 @@ func headerSize(n int) int { return Sizeof[Batch]() + n*Sizeof[Column]() }
 // to the extent can change only values. Offsets of variable-length values are checked
 // once, too, to detect a broken writer; users clamp them all the same.
 func ReadBatch(extent []byte, want []ColumnShape) (*View, error) {
-	v, _, err := readBatch(extent, want)
-	return v, err
-}
-
-// BatchParts returns the parts of an extent that the header and the arrays of its
-// batch occupy, in their order. The bytes between them have no meaning.
-func BatchParts(extent []byte) ([]Part, error) {
-	_, parts, err := readBatch(extent, nil)
-	return slices.DeleteFunc(parts, func(p Part) bool { return p.From == p.To }), err
-}
-
-// readBatch is ReadBatch; it also returns the parts of the extent, in their order.
-func readBatch(extent []byte, want []ColumnShape) (*View, []Part, error) {
 	h, rest, err := batchHeader(extent)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if want != nil && int(h.NCols) != len(want) {
-		return nil, nil, fmt.Errorf("%w: %d columns, %d expected", ErrBatchColumns, h.NCols, len(want))
+		return nil, fmt.Errorf("%w: %d columns, %d expected", ErrBatchColumns, h.NCols, len(want))
 	}
 	v := &View{Rows: int(h.Rows), Used: int64(h.Used), Columns: make([]ColumnView, h.NCols)}
 	rs := regions{extent: extent, used: h.Used}
@@ -160,20 +148,21 @@ func readBatch(extent []byte, want []ColumnShape) (*View, []Part, error) {
 	for i := range v.Columns {
 		var c Column
 		if c, rest, err = DecodePrefix[Column](rest); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		s := ColumnShape{Encoding: c.Encoding, Align: c.Align, Width: c.Width}
 		if want != nil && s != want[i] {
-			return nil, nil, fmt.Errorf("%w: column %d is %v, %v expected", ErrBatchColumns, i, s, want[i])
+			return nil, fmt.Errorf("%w: column %d is %v, %v expected", ErrBatchColumns, i, s, want[i])
 		}
 		if v.Columns[i], err = rs.column(s, &c, uint64(h.Rows)); err != nil {
-			return nil, nil, fmt.Errorf("column %d: %w", i, err)
+			return nil, fmt.Errorf("column %d: %w", i, err)
 		}
 	}
 	if err := rs.disjoint(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return v, rs.taken, nil
+	v.Parts = rs.taken
+	return v, nil
 }
 
 func (s ColumnShape) String() string {
@@ -249,14 +238,13 @@ func ordered(offsets []byte, heap uint32) error {
 	return nil
 }
 
-// disjoint returns an error if two regions overlap. Empty regions overlap nothing.
+// disjoint sorts the regions, without empty ones, which overlap nothing. It returns an error
+// if two of them overlap.
 func (r *regions) disjoint() error {
+	r.taken = slices.DeleteFunc(r.taken, func(p Part) bool { return p.From == p.To })
 	slices.SortFunc(r.taken, func(a, b Part) int { return cmp.Compare(a.From, b.From) })
 	end := uint64(0)
 	for _, t := range r.taken {
-		if t.From == t.To {
-			continue
-		}
 		if t.From < end {
 			return fmt.Errorf("%w: at %d", ErrBatchOverlap, t.From)
 		}

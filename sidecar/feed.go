@@ -82,34 +82,58 @@ func (j *job) take(p *participant, id uint64) (h *holding, usable bool, err erro
 	return h, err == nil, err
 }
 
-// filled takes over a batch of an input (FILLED). It checks the batch without
-// holding j.mu; the join cannot start meanwhile, because p has not sent FED.
-func (j *job) filled(p *participant, v *shm.Filled) error {
-	h, usable, err := j.take(p, v.Extent)
-	if usable {
-		var seg joincore.Segment
-		var bytes int64
-		added := false
-		if seg, bytes, err = j.segment(h, v); err == nil {
-			added, err = j.addSegment(p, h, v.Input, seg, bytes)
-		}
-		if added {
-			return nil
-		}
+// takeOver takes a granted extent from the participant for the job, unless the job has
+// failed. It calls check without j.mu; the join cannot start meanwhile, because p has not
+// sent FED. It calls add with j.mu.
+func (j *job) takeOver(p *participant, id uint64, check func(extent []byte) error, add func(*memory.Extent) error) error {
+	h, usable, err := j.take(p, id)
+	if h == nil {
+		return err
 	}
-	if h != nil {
+	if usable {
+		err = check(h.extent.Data)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	added := false
+	if usable && err == nil && j.failed == nil {
+		err = add(h.extent)
+		added = err == nil
+	}
+	if !added {
 		h.extent.Release()
 	}
 	return err
 }
 
+// filled takes over a batch of an input (FILLED).
+func (j *job) filled(p *participant, v *shm.Filled) error {
+	var seg joincore.Segment
+	var bytes int64
+	check := func(extent []byte) (err error) {
+		seg, bytes, err = j.segment(extent, v)
+		return err
+	}
+	return j.takeOver(p, v.Extent, check, func(e *memory.Extent) error {
+		in := &j.fed[v.Input]
+		if in.complete || p.done[v.Input] {
+			return violation("a batch of input %d came after INPUT_FED", v.Input)
+		}
+		in.relation.Segments = append(in.relation.Segments, seg)
+		in.extents = append(in.extents, e)
+		j.rowsIn += int64(seg.Rows)
+		j.bytesIn += bytes
+		return nil
+	})
+}
+
 // segment checks a batch and returns it as a segment of the input, and the
 // number of bytes of its values.
-func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, bytes int64, err error) {
+func (j *job) segment(extent []byte, v *shm.Filled) (seg joincore.Segment, bytes int64, err error) {
 	if int64(v.Input) >= int64(len(j.fed)) {
 		return seg, 0, violation("FILLED for input %d, but the job has %d", v.Input, len(j.fed))
 	}
-	view, err := shm.ReadBatch(h.extent.Data, j.fed[v.Input].shapes)
+	view, err := shm.ReadBatch(extent, j.fed[v.Input].shapes)
 	if err != nil {
 		return seg, 0, violation("input %d: %v", v.Input, err)
 	}
@@ -122,25 +146,6 @@ func (j *job) segment(h *holding, v *shm.Filled) (seg joincore.Segment, bytes in
 		seg.Columns[i] = joincore.Vector{Values: c.Values, Validity: c.Validity, Heap: c.Heap}
 	}
 	return seg, view.Bytes(), nil
-}
-
-// addSegment adds a batch to its input. It returns false without an error if the
-// job has failed.
-func (j *job) addSegment(p *participant, h *holding, number uint32, seg joincore.Segment, bytes int64) (added bool, err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.failed != nil {
-		return false, nil
-	}
-	in := &j.fed[number]
-	if in.complete || p.done[number] {
-		return false, violation("a batch of input %d came after INPUT_FED", number)
-	}
-	in.relation.Segments = append(in.relation.Segments, seg)
-	in.extents = append(in.extents, h.extent)
-	j.rowsIn += int64(seg.Rows)
-	j.bytesIn += bytes
-	return true, nil
 }
 
 // fedBy records that a participant has fed all its rows (FED).
@@ -164,41 +169,27 @@ func (j *job) fedBy(p *participant, v *shm.Fed) error {
 
 // chainFilled takes over an extent of the participant's chain (CHAIN_FILLED).
 func (j *job) chainFilled(p *participant, v *shm.ChainFilled) error {
-	h, usable, err := j.take(p, v.Extent)
-	added := false
-	if usable {
-		added, err = j.addToChain(p, h, v)
+	check := func(extent []byte) error {
+		header, _, err := shm.ReadChainExtent(extent)
+		if err != nil {
+			return violation("%v", err)
+		}
+		if header.Chain != v.Chain || header.Bytes != v.Bytes || v.Reserved != 0 {
+			return violation("the header of chain extent %#x differs from CHAIN_FILLED", v.Chain)
+		}
+		return nil
 	}
-	if h != nil && !added {
-		h.extent.Release()
-	}
-	return err
-}
-
-// addToChain adds an extent to its chain. It returns false without an error if
-// the job has failed.
-func (j *job) addToChain(p *participant, h *holding, v *shm.ChainFilled) (added bool, err error) {
-	header, _, err := shm.ReadChainExtent(h.extent.Data)
-	if err != nil {
-		return false, violation("%v", err)
-	}
-	if header.Chain != v.Chain || header.Bytes != v.Bytes || v.Reserved != 0 {
-		return false, violation("the header of chain extent %#x differs from CHAIN_FILLED", v.Chain)
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.failed != nil {
-		return false, nil
-	}
-	if shm.ChainParticipant(v.Chain) != p.stats.Participant {
-		return false, violation("extent %#x does not belong to the chain of participant %d", v.Chain, p.stats.Participant)
-	}
-	if j.chains[v.Chain].extent != nil {
-		return false, violation("chain extent %#x arrived twice", v.Chain)
-	}
-	j.chains[v.Chain] = chainExtent{h.extent, v.Bytes}
-	j.bytesIn += int64(v.Bytes)
-	return true, nil
+	return j.takeOver(p, v.Extent, check, func(e *memory.Extent) error {
+		if shm.ChainParticipant(v.Chain) != p.stats.Participant {
+			return violation("extent %#x does not belong to the chain of participant %d", v.Chain, p.stats.Participant)
+		}
+		if j.chains[v.Chain].extent != nil {
+			return violation("chain extent %#x arrived twice", v.Chain)
+		}
+		j.chains[v.Chain] = chainExtent{e, v.Bytes}
+		j.bytesIn += int64(v.Bytes)
+		return nil
+	})
 }
 
 // chainExtent is an extent of a participant's chain and its number of data

@@ -70,11 +70,7 @@ func findLimits() (limits, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return limits{}, fmt.Errorf("RLIMIT_NOFILE: %w", err)
 	}
-	l := limits{files: int64(min(files.Cur, math.MaxInt32)), mappings: math.MaxInt64}
-	if n, err := config.FindMappings(); err == nil {
-		l.mappings = n
-	}
-	return l, nil
+	return limits{files: int64(min(files.Cur, math.MaxInt32)), mappings: config.FindMappings()}, nil
 }
 
 // maxExtents returns the maximum number of extents. Connections and files need
@@ -86,13 +82,13 @@ func (l limits) maxExtents(connections int) int {
 }
 
 // CheckExtents returns a description of the kernel's limits on extents, or an
-// error if they do not allow as many extents as a budget of that many bytes has.
-func CheckExtents(budget, extentSize int64, connections int) (string, error) {
+// error if they do not allow as many extents as the budget has.
+func CheckExtents(c *config.Config) (string, error) {
 	l, err := findLimits()
 	if err != nil {
 		return "", err
 	}
-	return l.check(budget, extentSize, connections)
+	return l.check(c.MemoryBudget, c.ExtentSize, c.Connections)
 }
 
 func (l limits) check(budget, extentSize int64, connections int) (string, error) {

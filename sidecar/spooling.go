@@ -191,7 +191,9 @@ func (s *spooling) write(b *storedBatch, extent []byte, to *spool.Spool) (err er
 			return err
 		}
 	}
-	if b.parts, err = shm.BatchParts(extent); err == nil {
+	view, err := shm.ReadBatch(extent, nil)
+	if err == nil {
+		b.parts = view.Parts
 		b.piece, err = s.file.Write(partsOf(extent, b.parts))
 	}
 	return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"os/signal"
-	"strconv"
 	"syscall"
 
 	"gpujoin/sidecar/config"
@@ -43,15 +42,12 @@ The worker program measures. It is found and checked as for serving.`,
 		Args:    noArgs,
 	}
 	settings := settingsOf(cmd)
-	device := cmd.Flags().Int("device", 0, "number of the GPU")
-	sizes := cmd.Flags().String("sizes", "16MB,256MB,2GB", "sizes of transfers, separated by commas")
-	repeats := cmd.Flags().Int("repeats", 5, "timed transfers of each kind; the median is reported")
-	unified := cmd.Flags().Bool("unified", false, "also measure methods that migrate pages, up to 1 GB")
-	file := cmd.Flags().String("json", "", "also write the results to this file")
-	cmd.RunE = func(*cobra.Command, []string) error {
-		return c.runWorker(settings, "bench", "transfer", "--device", strconv.Itoa(*device), "--sizes", *sizes,
-			"--repeats", strconv.Itoa(*repeats), "--unified="+strconv.FormatBool(*unified), "--json", *file)
-	}
+	cmd.Flags().Int("device", 0, "number of the GPU")
+	cmd.Flags().String("sizes", "16MB,256MB,2GB", "sizes of transfers, separated by commas")
+	cmd.Flags().Int("repeats", 5, "timed transfers of each kind; the median is reported")
+	cmd.Flags().Bool("unified", false, "also measure methods that migrate pages, up to 1 GB")
+	cmd.Flags().String("json", "", "also write the results to this file")
+	cmd.RunE = func(*cobra.Command, []string) error { return c.runWorker(cmd, settings) }
 	return cmd
 }
 
@@ -70,18 +66,22 @@ The worker program measures. It is found and checked as for serving.`,
 		Args:    noArgs,
 	}
 	settings := settingsOf(cmd)
-	file := cmd.Flags().String("json", "", "also write the results to this file")
-	cache := cmd.Flags().String("mesh", "", "file with results for the same GPUs and driver: used instead of measuring; written if there are none")
-	cmd.RunE = func(*cobra.Command, []string) error {
-		return c.runWorker(settings, "bench", "mesh", "--mesh", *cache, "--json", *file)
-	}
+	cmd.Flags().String("json", "", "also write the results to this file")
+	cmd.Flags().String("mesh", "", "file with results for the same GPUs and driver: used instead of measuring; written if there are none")
+	cmd.RunE = func(*cobra.Command, []string) error { return c.runWorker(cmd, settings) }
 	return cmd
 }
 
-// runWorker runs one of the worker program's own commands. This program does
-// not link CUDA, and the worker's measurements need no daemon: the worker uses
-// no extents, jobs or connection and prints its table itself.
-func (c *command) runWorker(settings *pflag.FlagSet, args ...string) error {
+// runWorker runs the worker program's command of the same name, with the command's flags
+// that are no settings. This program does not link CUDA, and the worker's measurements need
+// no daemon: the worker uses no extents, jobs or connection and prints its table itself.
+func (c *command) runWorker(cmd *cobra.Command, settings *pflag.FlagSet) error {
+	args := []string{"bench", cmd.Name()}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if settings.Lookup(f.Name) == nil && f.Name != "help" {
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
 	cfg, err := config.Load(settings, c.environ)
 	if err != nil {
 		return err

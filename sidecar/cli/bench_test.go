@@ -20,7 +20,7 @@ func TestBenchTransfer(t *testing.T) {
 	const script = `#!/bin/sh
 echo "$@"
 echo "secret=$SECRET devices=$CUDA_VISIBLE_DEVICES loading=$CUDA_MODULE_LOADING"
-case "$*" in *--device\ 7*) echo "there is no device 7" >&2; exit 9;; esac
+case "$*" in *--device=7*) echo "there is no device 7" >&2; exit 9;; esac
 `
 	if err := os.WriteFile(worker, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
@@ -38,8 +38,8 @@ case "$*" in *--device\ 7*) echo "there is no device 7" >&2; exit 9;; esac
 		code int
 		want string
 	}{
-		"as it is":        {"", ExitOK, "bench transfer --device 0 --sizes 16MB,256MB,2GB --repeats 5 --unified=false --json \nsecret= devices=2 loading=EAGER\n"},
-		"with arguments":  {"--sizes 1GB --device 1 --unified --repeats 3 --json x.json", ExitOK, "bench transfer --device 1 --sizes 1GB --repeats 3 --unified=true --json x.json\n"},
+		"as it is":        {"", ExitOK, "bench transfer --device=0 --json= --repeats=5 --sizes=16MB,256MB,2GB --unified=false\nsecret= devices=2 loading=EAGER\n"},
+		"with arguments":  {"--sizes 1GB --device 1 --unified --repeats 3 --json x.json", ExitOK, "bench transfer --device=1 --json=x.json --repeats=3 --sizes=1GB --unified=true\n"},
 		"it fails":        {"--device 7", ExitFailure, "there is no device 7\n"},
 		"right checksum":  {"--cuda-checksum " + right, ExitOK, "loading=EAGER\n"},
 		"other checksum":  {"--cuda-checksum " + wrong, ExitFailure, "gpujoin-cuda: unusable worker program: "},
@@ -69,7 +69,7 @@ func TestBenchMesh(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "libcuda.so.1"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for args, want := range map[string]string{"": "bench mesh --mesh  --json \n", "--json x.json --mesh y": "bench mesh --mesh y --json x.json\n"} {
+	for args, want := range map[string]string{"": "bench mesh --json= --mesh=\n", "--json x.json --mesh y": "bench mesh --json=x.json --mesh=y\n"} {
 		var out strings.Builder
 		code := Main(append([]string{"bench", "mesh", "--cuda-plugin", worker}, strings.Fields(args)...), []string{"LD_LIBRARY_PATH=" + dir}, &out, &out)
 		if code != ExitOK || out.String() != want {

@@ -55,9 +55,9 @@ func (c *command) printChecks(cfg *config.Config) error {
 		code int
 	}{
 		{"configuration", checkConfig, ExitUsage},
-		{"socket", checkSocket, ExitFailure},
+		{"socket", func(*config.Config) (string, error) { return cfg.Socket, sidecar.CheckSocket(cfg.Socket) }, ExitFailure},
 		{"memory", func(*config.Config) (string, error) { return checkMemory(used, whose) }, ExitFailure},
-		{"extents", func(*config.Config) (string, error) { return checkExtents(used) }, ExitFailure},
+		{"extents", func(*config.Config) (string, error) { return sidecar.CheckExtents(used) }, ExitFailure},
 		{"spool", checkSpool, ExitFailure},
 		{"sealed memory", checkSeals, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
@@ -88,10 +88,6 @@ func checkConfig(cfg *config.Config) (string, error) {
 	return file, (&sidecar.Options{Config: *cfg}).Check()
 }
 
-func checkSocket(cfg *config.Config) (string, error) {
-	return cfg.Socket, sidecar.CheckSocket(cfg.Socket)
-}
-
 // inUse returns the configuration with the budget and the extent size of the running daemon, which
 // other flags may have set, and whose values they are.
 func inUse(cfg *config.Config) (used *config.Config, whose string) {
@@ -109,10 +105,6 @@ func checkMemory(cfg *config.Config, whose string) (string, error) {
 		return "", fmt.Errorf("the budget %s, %d MB, is more than 90%% of %v", whose, cfg.MemoryBudget>>20, cfg.Memory)
 	}
 	return fmt.Sprintf("the budget %s is %d MB of %v", whose, cfg.MemoryBudget>>20, cfg.Memory), nil
-}
-
-func checkExtents(cfg *config.Config) (string, error) {
-	return sidecar.CheckExtents(cfg.MemoryBudget, cfg.ExtentSize, cfg.Connections)
 }
 
 func checkSpool(cfg *config.Config) (string, error) {

@@ -47,17 +47,13 @@ func FindMemory() (Memory, error) {
 // MappingsFile is the setting that FindMappings reads.
 const MappingsFile = "/proc/sys/vm/max_map_count"
 
-// FindMappings returns how many areas of memory a process may map.
-func FindMappings() (int64, error) {
-	text, err := os.ReadFile(MappingsFile)
-	if err != nil {
-		return 0, err
+// FindMappings returns how many areas of memory a process may map, math.MaxInt64 if that
+// is unknown.
+func FindMappings() int64 {
+	if n := number(os.DirFS("/"), MappingsFile[1:]); n > 0 {
+		return n
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", MappingsFile, err)
-	}
-	return n, nil
+	return math.MaxInt64
 }
 
 // cgroupLimit returns the smallest memory limit, in bytes, of this process's
