@@ -56,13 +56,116 @@ create_state(CustomScan *scan)
 	return (Node *) state;
 }
 
+/* ---- shared scans ---- */
+
+Index
+gj_shared_scan_of(const Plan *input)
+{
+	const TargetEntry *first;
+
+	if (!IsA(input, Result) || outerPlan(input) != NULL || input->targetlist == NIL)
+		return 0;
+	first = linitial_node(TargetEntry, input->targetlist);
+	return IsA(first->expr, Var) ? ((const Var *) first->expr)->varno : 0;
+}
+
+static Plan *
+find_append_in(const List *plans, Index rti)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		Plan	   *found = gj_find_append(lfirst(lc), rti);
+
+		if (found != NULL)
+			return found;
+	}
+	return NULL;
+}
+
+Plan *
+gj_find_append(const Plan *plan, Index rti)
+{
+	Plan	   *found = NULL;
+	int			only;
+
+	if (plan == NULL)
+		return NULL;
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			if (bms_get_singleton_member(((const Append *) plan)->apprelids, &only) &&
+				only == (int) rti)
+				return unconstify(Plan *, plan);
+			found = find_append_in(((const Append *) plan)->appendplans, rti);
+			break;
+		case T_MergeAppend:
+			found = find_append_in(((const MergeAppend *) plan)->mergeplans, rti);
+			break;
+		case T_SubqueryScan:
+			found = gj_find_append(((const SubqueryScan *) plan)->subplan, rti);
+			break;
+		default:
+			break;
+	}
+	if (found == NULL)
+		found = gj_find_append(outerPlan(plan), rti);
+	if (found == NULL)
+		found = gj_find_append(innerPlan(plan), rti);
+	return found;
+}
+
+CustomScan *
+gj_with_shared_scans(CustomScan *scan, const Plan *native)
+{
+	CustomScan *filled = scan;
+	ListCell   *lc;
+
+	foreach(lc, scan->custom_plans)
+	{
+		Index		rti = gj_shared_scan_of(lfirst(lc));
+
+		if (rti == 0)
+			continue;
+		if (filled == scan)
+		{
+			filled = makeNode(CustomScan);
+			*filled = *scan;
+			filled->custom_plans = list_copy(scan->custom_plans);
+		}
+		lfirst(list_nth_cell(filled->custom_plans, foreach_current_index(lc))) =
+			gj_find_append(native, rti);
+	}
+	return filled;
+}
+
+/* ---- node ---- */
+
+/* The Gather, whose participants get the shared scans with their plan. */
+static Plan *
+fill_gather(Gather *gather, const Plan *native)
+{
+	CustomScan *feed = castNode(CustomScan, outerPlan(gather));
+	CustomScan *filled = gj_with_shared_scans(feed, native);
+	Gather	   *copy;
+
+	if (filled == feed)
+		return &gather->plan;
+	copy = makeNode(Gather);
+	*copy = *gather;
+	outerPlan(copy) = &filled->scan.plan;
+	return &copy->plan;
+}
+
 static void
 begin(CustomScanState *css, EState *estate, int eflags)
 {
 	GjBlockState *state = (GjBlockState *) css;
 	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
 
-	state->gather = ExecInitNode(linitial(scan->custom_plans), estate, eflags);
+	state->gather = ExecInitNode(fill_gather(linitial(scan->custom_plans), lsecond(scan->custom_plans)),
+								 estate, eflags);
 	css->custom_ps = list_make1(state->gather);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;

@@ -80,6 +80,11 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	int			ninputs = state->plan->ninputs;
 	int			nchildren = ninputs + state->plan->has_native;
 
+	if (state->plan->has_native)
+	{
+		scan = gj_with_shared_scans(scan, list_nth(scan->custom_plans, ninputs));
+		css->ss.ps.plan = &scan->scan.plan;
+	}
 	gj_link_init(&state->link, NULL);
 	state->release.func = release;
 	state->release.arg = state;

@@ -286,8 +286,8 @@ extern Cost gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 extern GjTree *gj_combine(const GjJoining *joining, const GjClauses *clauses,
 							   bool block_only, Cost join_cost, double rows);
 
-/* The paths of the tree's inputs, then the native path unless it is NULL. */
-extern List *gj_input_paths(const GjTree *tree, Path *native);
+/* The paths of the tree's inputs. */
+extern List *gj_input_paths(const GjTree *tree);
 
 /* Deferred conditions of all joins of the tree, in a safe order. */
 extern List *gj_deferred(const GjTree *tree);

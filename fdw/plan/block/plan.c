@@ -175,11 +175,15 @@ plan_block(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	{
 		scan = make_above(tlist, custom_plans);
 		path->defect = ((const GjBlockPath *) ((const GatherPath *) first)->subpath)->defect;
+		if (path->defect == NULL)
+			gj_check_shared_scans(castNode(CustomScan, outerPlan(linitial(custom_plans)))->custom_plans,
+								  native, &path->defect);
 	}
 	else
 	{
 		scan = make_job_node(root, path, tlist, custom_plans, true);
 		scan->methods = &gj_block_methods;
+		gj_check_shared_scans(custom_plans, native, &path->defect);
 	}
 	gj_check_native_plan(native, &path->defect);
 	if (path->defect != NULL)

@@ -16,6 +16,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
@@ -82,13 +83,29 @@ columns_read(const RelOptInfo *rel, const List *exprs)
 	return last;
 }
 
+/* The partitioned table with the same columns, or the relation itself. */
+static const RelOptInfo *
+described_by(PlannerInfo *root, const RelOptInfo *rel)
+{
+	int			top;
+	const RelOptInfo *table;
+
+	if (rel->reloptkind != RELOPT_OTHER_MEMBER_REL ||
+		!bms_get_singleton_member(rel->top_parent_relids, &top))
+		return rel;
+	table = find_base_rel(root, top);
+	return table->rtekind == RTE_RELATION && table->max_attr == rel->max_attr ? table : rel;
+}
+
 /*
  * ns per row, and per row that passes the conditions, of a scan of this
- * relation without conditions of its path.  They are computed once.
+ * relation without conditions of its path.  They are computed once, for all
+ * partitions of a table.
  */
 static void
-row_times(const RelOptInfo *rel, double *row_ns, double *passed_ns)
+row_times(PlannerInfo *root, const RelOptInfo *member, double *row_ns, double *passed_ns)
 {
+	const RelOptInfo *rel = described_by(root, member);
 	GjBaserel  *base = rel->reloptkind == RELOPT_BASEREL ?
 		gj_base_slot(unconstify(RelOptInfo *, rel)) : NULL;
 	int			tested;
@@ -243,7 +260,7 @@ gj_seqscan_ns(PlannerInfo *root, const Path *path)
 	double		row_ns;
 	double		passed_ns;
 
-	row_times(rel, &row_ns, &passed_ns);
+	row_times(root, rel, &row_ns, &passed_ns);
 	return (rel->pages * PAGE_NS + rel->tuples * row_ns) / divisor +
 		path->rows * passed_ns + reading_ns(root, rel, rel->pages);
 }
@@ -278,7 +295,7 @@ gj_indexscan_ns(PlannerInfo *root, const IndexPath *path, bool ordered)
 	double		ns;
 
 	ns = descent_ns(index, ordered) + rows * ENTRY_NS / divisor;
-	row_times(rel, &row_ns, &passed_ns);
+	row_times(root, rel, &row_ns, &passed_ns);
 	ns += (rows * row_ns + path->path.rows * passed_ns) / divisor;
 	if (path->path.pathtype == T_IndexOnlyScan)
 		return ns;
@@ -304,7 +321,7 @@ gj_bitmapscan_ns(PlannerInfo *root, const BitmapHeapPath *path)
 	cost_bitmap_tree_node(path->bitmapqual, &cost, &selectivity);
 	rows = clamp_row_est(selectivity * rel->tuples);
 	pages = rel->pages * (1 - exp(-rows / Max(rel->pages, 1)));
-	row_times(rel, &row_ns, &passed_ns);
+	row_times(root, rel, &row_ns, &passed_ns);
 	return (pages * (PAGE_NS + gj_cache_misses(heap_bytes(rel)) * FETCH_MISS_NS) +
 			rows * (ENTRY_NS + row_ns)) / divisor + path->path.rows * passed_ns +
 		reading_ns(root, rel, pages);

@@ -62,15 +62,29 @@ force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjJoinrel *state,
 	path->total_cost = path->total_cost * GJ_FORCED_COST_FACTOR + saved;
 }
 
+/*
+ * The children of a path: its inputs, then the native path.  Both plans of a
+ * parallel node run under one Gather.
+ */
+static void
+set_children(PlannerInfo *root, GjPath *path, Path *native)
+{
+	List	   *children = gj_input_paths(path->tree);
+
+	if (path->variant == GJ_SERIAL)
+		gj_share_scans(root, children, native);
+	path->cpath.custom_paths = lappend(children, native);
+}
+
 /* Gives paths added earlier for the same joinrel a better native plan. */
 static void
-refresh_native(List *paths, Path *native)
+refresh_native(PlannerInfo *root, List *paths, Path *native)
 {
 	ListCell   *lc;
 
 	foreach(lc, paths)
 		if (gj_is_gpujoin(lfirst(lc)))
-			llast(lfirst_node(CustomPath, lc)->custom_paths) = native;
+			set_children(root, lfirst(lc), native);
 }
 
 /*
@@ -122,8 +136,8 @@ added_paths(const RelOptInfo *joinrel, GjVariant variant)
  * the copy to the paths that were added before.
  */
 static Path *
-keep_native(RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant, const Path *native,
-			const GjTime *time)
+keep_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant,
+			const Path *native, const GjTime *time)
 {
 	const Path *before = state->native[variant];
 	Path	   *copy;
@@ -134,7 +148,7 @@ keep_native(RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant, const Path
 	if (copy != before)
 	{
 		state->native_times[variant] = *time;
-		refresh_native(added_paths(joinrel, variant), copy);
+		refresh_native(root, added_paths(joinrel, variant), copy);
 	}
 	return copy;
 }
@@ -154,7 +168,7 @@ gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state)
 			continue;
 		if (gj_estimate_native)
 			(void) gj_path_ns(root, cheapest, &time);
-		(void) keep_native(joinrel, state, v, cheapest, &time);
+		(void) keep_native(root, joinrel, state, v, cheapest, &time);
 	}
 }
 
@@ -224,7 +238,7 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 		return GJ_REJECT_TOO_LARGE;
 	if (!delivers(root, tree, outputs))
 		return GJ_REJECT_HIDDEN;
-	native = keep_native(joinrel, state, variant, cheapest, &rival.processes);
+	native = keep_native(root, joinrel, state, variant, cheapest, &rival.processes);
 	if (native == NULL)
 		return GJ_REJECT_NATIVE;
 
@@ -246,7 +260,7 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	cpath->path.total_cost = costs.total_cost;
 	gj_set_disabled(&cpath->path, gj_price(&costs).disabled);
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	cpath->custom_paths = gj_input_paths(tree, native);
+	set_children(root, path, native);
 	cpath->methods = &gj_path_methods;
 	gj_set_path_clauses(cpath, deferred);
 

@@ -205,6 +205,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 
 	gj_check_native_plan(native, &plan.defect);
 	gj_add_tree(&inputs, tree, false);
+	gj_check_shared_scans(custom_plans, native, &plan.defect);
 	add_outputs(&inputs, tree, path->outputs, native);
 
 	/* without an output, the native plan could not replace the job */

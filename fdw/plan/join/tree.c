@@ -152,13 +152,11 @@ store_inputs(const GjTree *tree, ListCell *next)
 }
 
 List *
-gj_input_paths(const GjTree *tree, Path *native)
+gj_input_paths(const GjTree *tree)
 {
-	List	   *paths = gj_make_list(T_List, tree->ninputs + (native != NULL));
-	ListCell   *next = store_inputs(tree, list_head(paths));
+	List	   *paths = gj_make_list(T_List, tree->ninputs);
 
-	if (native != NULL)
-		next->ptr_value = native;
+	(void) store_inputs(tree, list_head(paths));
 	return paths;
 }
 

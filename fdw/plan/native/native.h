@@ -51,6 +51,18 @@ extern Path *gj_keep_native(GjJoinrel *state, GjVariant variant, const Path *nat
  */
 extern void gj_check_native_plan(const Plan *plan, const char **defect);
 
+/* ---- scans of partitioned tables that the native plan has too ---- */
+
+/*
+ * Replaces, in a list of the paths of a job's inputs, each scan that the native
+ * path contains by one that stands for it (exec/node.h).  The two plans must
+ * never run under the same Gather: their states would share dynamic memory.
+ */
+extern void gj_share_scans(PlannerInfo *root, List *inputs, Path *native);
+
+/* Notes a defect if the native plan lacks a scan for which an input's plan stands. */
+extern void gj_check_shared_scans(const List *inputs, const Plan *native, const char **defect);
+
 /* ---- the children of a path ---- */
 
 /*

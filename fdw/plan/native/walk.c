@@ -1,9 +1,13 @@
 /*
- * plan/native/walk.c - the children of a path.
+ * plan/native/walk.c - the children of a path, and what walks over a native path
+ * or plan looks for.
  *
  * Core has walkers for expressions and plan states, but not for paths.
  */
 #include "postgres.h"
+
+#include "optimizer/pathnode.h"
+#include "optimizer/tlist.h"
 
 #include "compat.h"
 #include "exec/node.h"
@@ -108,4 +112,78 @@ gj_check_native_plan(const Plan *plan, const char **defect)
 	}
 	gj_check_native_plan(outerPlan(plan), defect);
 	gj_check_native_plan(innerPlan(plan), defect);
+}
+
+/* ---- shared scans ---- */
+
+static bool
+contains(Path *path, const Path *wanted)
+{
+	ListCell   *lc;
+
+	if (path == wanted)
+		return true;
+	if (IsA(path, CustomPath) || IsA(path, ForeignPath))
+		return false;			/* gj_find_append() does not look into their plans */
+	foreach(lc, gj_path_children(path))
+		if (contains(lfirst(lc), wanted))
+			return true;
+	return false;
+}
+
+/*
+ * Only plain columns of a table without conditions: expressions and conditions
+ * could hold parameters, which a Gather passes to its workers for the plan that
+ * it sees, and conditions could prune partitions.
+ */
+static bool
+can_be_shared(const Path *path)
+{
+	const RelOptInfo *rel = path->parent;
+	ListCell   *lc;
+
+	if (!IsA(path, AppendPath) || path->param_info != NULL ||
+		list_length(((const AppendPath *) path)->subpaths) < 2 ||
+		rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION ||
+		rel->baserestrictinfo != NIL || path->pathtarget->exprs == NIL ||
+		gj_base_slot(unconstify(RelOptInfo *, rel))->computed != NIL)
+		return false;
+	foreach(lc, path->pathtarget->exprs)
+		if (!IsA(lfirst(lc), Var))
+			return false;
+	return true;
+}
+
+void
+gj_share_scans(PlannerInfo *root, List *inputs, Path *native)
+{
+	ListCell   *lc;
+
+	foreach(lc, inputs)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (can_be_shared(path) && contains(native, path))
+			lfirst(lc) = create_group_result_path(root, path->parent, path->pathtarget, NIL);
+	}
+}
+
+void
+gj_check_shared_scans(const List *inputs, const Plan *native, const char **defect)
+{
+	ListCell   *lc;
+
+	foreach(lc, inputs)
+	{
+		const Plan *input = lfirst(lc);
+		Index		rti = gj_shared_scan_of(input);
+		const Plan *scan;
+
+		if (rti == 0)
+			continue;
+		scan = gj_find_append(native, rti);
+		if (scan == NULL || !equal(get_tlist_exprs(scan->targetlist, true),
+								   get_tlist_exprs(input->targetlist, true)))
+			gj_note_defect(defect, "the native plan lacks the scan of relation %d", (int) rti);
+	}
 }
