@@ -28,7 +28,7 @@ type settings struct {
 // open opens all devices that are visible to this process and for which the kernels
 // are written. Those that do not open are left out; it returns an error if none is left.
 func open(s settings, log *slog.Logger) (*child.Machine, error) {
-	infos, err := cuda.Devices()
+	infos, err := driver.Devices()
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package cuda
 import (
 	"testing"
 
+	"gpujoin/joincore/cuda/driver"
 	"gpujoin/testsupport/suite"
 )
 
@@ -12,7 +13,7 @@ import (
 // skipped where there is one.
 func TestAsync(t *testing.T) {
 	s := suite.Subject{Provider: provider(t, 256<<20), OwnMemory: true}
-	devices, err := Devices()
+	devices, err := driver.Devices()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func TestAsync(t *testing.T) {
 // TestMemoryIsRegisteredForAllGPUs: each of them copies it where it lies, and
 // it stays locked until the last one has released it.
 func TestMemoryIsRegisteredForAllGPUs(t *testing.T) {
-	devices, err := Devices()
+	devices, err := driver.Devices()
 	if err != nil {
 		t.Fatal(err)
 	}

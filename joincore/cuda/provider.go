@@ -3,10 +3,12 @@
 package cuda
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"gpujoin/joincore"
@@ -57,14 +59,8 @@ type Provider struct {
 	closed     bool
 }
 
-// Devices describes the devices that this process sees.
-func Devices() ([]driver.Info, error) { return driver.Devices() }
-
-// ErrUnfit reports a device on which the kernels do not run.
-var ErrUnfit = kernels.ErrUnfit
-
 // New opens a device, maps its budget and loads the kernels. It returns
-// ErrUnfit if the kernels do not support the device. The caller must call
+// kernels.ErrUnfit if the kernels do not support the device. The caller must call
 // Close.
 func New(cfg Config) (*Provider, error) {
 	c, err := driver.Open(cfg.Ordinal)
@@ -148,12 +144,8 @@ func (p *Provider) Check(plan *joincore.Checked) error { return program.CheckPla
 
 // Note returns which optional feature is unavailable, and why, or "".
 func (p *Provider) Note() string {
-	if note := p.outOfCore.Note(); note != "" && p.refusal != "" {
-		return note + "; " + p.refusal
-	} else if note != "" {
-		return note
-	}
-	return p.refusal
+	notes := slices.DeleteFunc([]string{p.outOfCore.Note(), p.refusal}, func(note string) bool { return note == "" })
+	return strings.Join(notes, "; ")
 }
 
 // Info describes the device.
@@ -259,11 +251,8 @@ func (p *Provider) takeWorkspace() (*workspace, error) {
 func (p *Provider) returnWorkspace(s *workspace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := 0
-	for i < len(p.idle) && p.idle[i].bytes > s.bytes {
-		i++
-	}
-	p.idle = append(p.idle[:i], append([]*workspace{s}, p.idle[i:]...)...)
+	i, _ := slices.BinarySearchFunc(p.idle, s.bytes, func(o *workspace, bytes int64) int { return cmp.Compare(bytes, o.bytes) })
+	p.idle = slices.Insert(p.idle, i, s)
 }
 
 // Close frees everything. All executions must have been closed and all

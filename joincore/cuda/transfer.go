@@ -43,10 +43,7 @@ func (w *workspace) copyIn(ctx context.Context, to driver.Ptr, from []byte) erro
 		return w.gpu.hostToDevice(l.stream, to, from)
 	}
 	return w.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {
-		return hostinput.InPieces(len(buffer), func(low, high int) error {
-			copy(buffer[low:high], from[at+int64(low):])
-			return nil
-		})
+		return hostinput.InPieces(len(buffer), func(low, high int) { copy(buffer[low:high], from[at+int64(low):]) })
 	})
 }
 
@@ -107,11 +104,7 @@ func (w *workspace) copyOut(ctx context.Context, to []byte, from driver.Ptr) err
 			return err
 		}
 		piece := half(at)
-		err := hostinput.InPieces(len(piece), func(low, high int) error {
-			copy(to[at+low:at+high], piece[low:high])
-			return nil
-		})
-		if err != nil {
+		if err := hostinput.InPieces(len(piece), func(low, high int) { copy(to[at+low:at+high], piece[low:high]) }); err != nil {
 			return err
 		}
 	}

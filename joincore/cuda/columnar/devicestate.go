@@ -105,9 +105,7 @@ func (s *scratch) close() {
 	for _, e := range s.marks {
 		e.Close()
 	}
-	if s.ready != nil {
-		s.ready.Close()
-	}
+	s.ready.Close()
 	s.words.Free()
 	s.staging.close()
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 	"unsafe"
 
@@ -347,26 +346,13 @@ func (b *Job) Peek(at uint64, n int) {
 	b.Do(func() error { return b.stream.Record(b.scratch.ready) })
 }
 
-// Peeked waits for the words of Peek. The stream reaches them soon, so it does not
-// leave the processor: a sleep would take longer than the work.
+// Peeked waits for the words of Peek, without leaving the processor.
 func (b *Job) Peeked(ctx context.Context) ([]uint64, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
 	b.Report.Syncs++
-	for {
-		done, err := b.scratch.ready.Done()
-		if err == nil && !done {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if done {
-			return b.scratch.words.Words(), nil
-		}
-		runtime.Gosched()
-	}
+	return b.scratch.words.Words(), b.scratch.ready.Spin(ctx)
 }
 
 func (b *Job) copyOut(at uint64, words int) {

@@ -313,7 +313,12 @@ func streamQuery(c cu.CUContext, s cu.Stream) int {
 	return int(C.gj_stream_query(contextHandle(c), streamHandle(s)))
 }
 
-func reaches(device, other int) (bool, error) {
+// Reaches reports whether kernels and copies of a device can access memory of another one, or
+// its own.
+func Reaches(device, other int) (bool, error) {
+	if device == other {
+		return true, nil
+	}
 	var can C.int
 	err := failure("cuDeviceCanAccessPeer", int(C.gj_peer(C.int(device), C.int(other), &can)))
 	return can != 0, err

@@ -30,11 +30,11 @@ const piece = 1 << 20
 
 // InPieces splits work on [0, n) among several cores if that pays: a single
 // core copies more slowly than the PCIe or NVLink connection.
-func InPieces(n int, work func(low, high int) error) error {
+func InPieces(n int, work func(low, high int)) error {
 	if n <= piece {
-		return work(0, n)
+		work(0, n)
+		return nil
 	}
-	return device.Workers(context.Background(), (n+piece-1)/piece, func(_ context.Context, i int) error {
-		return work(i*piece, min((i+1)*piece, n))
-	})
+	pieces := (n + piece - 1) / piece
+	return Each(pieces, pieces, func(i int) { work(i*piece, min((i+1)*piece, n)) })
 }

@@ -55,12 +55,11 @@ func uploadByNumber(ctx context.Context, to Uploader, input *hostinput.Input, ro
 	}
 	err = to.Fill(ctx, c.Values, count*int64(width), int64(width), func(buffer []byte, at int64) error {
 		ids := rows.Numbers(at/int64(width), int64(len(buffer)/width))
-		return inRows(len(ids), width, func(low, high int) error {
+		return inRows(len(ids), width, func(low, high int) {
 			r := input.Reader(j)
 			for i := low; i < high; i++ {
 				copy(buffer[i*width:(i+1)*width], r.Raw(int64(ids[i])))
 			}
-			return nil
 		})
 	})
 	if err != nil || !input.Nullable(j) {
@@ -71,7 +70,7 @@ func uploadByNumber(ctx context.Context, to Uploader, input *hostinput.Input, ro
 	}
 	return c, to.Fill(ctx, c.Validity, count, 1, func(buffer []byte, at int64) error {
 		ids := rows.Numbers(at, int64(len(buffer)))
-		return inRows(len(ids), 1, func(low, high int) error {
+		return inRows(len(ids), 1, func(low, high int) {
 			r := input.Reader(j)
 			for i := low; i < high; i++ {
 				buffer[i] = 1
@@ -79,14 +78,11 @@ func uploadByNumber(ctx context.Context, to Uploader, input *hostinput.Input, ro
 					buffer[i] = 0
 				}
 			}
-			return nil
 		})
 	})
 }
 
 // inRows is hostinput.InPieces for rows of width bytes.
-func inRows(rows, width int, work func(low, high int) error) error {
-	return hostinput.InPieces(rows*width, func(low, high int) error {
-		return work((low+width-1)/width, (high+width-1)/width)
-	})
+func inRows(rows, width int, work func(low, high int)) error {
+	return hostinput.InPieces(rows*width, func(low, high int) { work((low+width-1)/width, (high+width-1)/width) })
 }

@@ -5,7 +5,6 @@ package phj
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
@@ -127,7 +126,7 @@ func (x *Share) describeSources() (fields []field, values []packedField) {
 // partition. Cut.Sample is set. The rest is still being counted, and CountProbe may be called
 // meanwhile.
 func (x *Share) Sample(ctx context.Context) (build, probe []int64, err error) {
-	if err := reach(ctx, x.sender.sampled); err != nil {
+	if err := x.sender.sampled.Spin(ctx); err != nil {
 		return nil, nil, err
 	}
 	return x.countsOf(0), x.countsOf(x.builds), nil
@@ -177,28 +176,13 @@ func (x *Share) countsOfSide(side int) (counts [][]int64, err error) {
 	return counts, nil
 }
 
-// counted waits for counts. The stream reaches them soon, so it does not leave the
-// processor.
+// counted waits for counts, without leaving the processor.
 func (x *Share) counted(ctx context.Context, read *driver.Event) error {
 	if err := x.run.Err(); err != nil {
 		return err
 	}
 	x.run.Report.Syncs++
-	return reach(ctx, read)
-}
-
-// reach waits for an event without leaving the processor.
-func reach(ctx context.Context, e *driver.Event) error {
-	for {
-		done, err := e.Done()
-		if err == nil && !done {
-			err = ctx.Err()
-		}
-		if done || err != nil {
-			return err
-		}
-		runtime.Gosched()
-	}
+	return read.Spin(ctx)
 }
 
 // countsOf returns the counts of a flow as they were read.

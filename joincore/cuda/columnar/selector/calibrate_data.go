@@ -49,9 +49,7 @@ func newTrialData(d *driver.Context, s *driver.Stream, a *driver.Arena, rows [2]
 }
 
 func (x *trialData) close() {
-	if x.host != nil {
-		_ = x.host.Free()
-	}
+	_ = x.host.Free()
 	_ = x.module.Unload()
 }
 

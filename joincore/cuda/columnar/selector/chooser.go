@@ -86,15 +86,12 @@ func (c *chooser) materialise(m costmodel.Method) string {
 	return "om"
 }
 
-// maxPayload is the maximum number of a side's columns for smj and npj.
-const maxPayload = 16
-
 // Describe completes the description of a join with what the algorithms support.
 // outputRows is the expected size of the result; free is the device memory, in bytes,
 // that the join may use in addition to its inputs, 0: any.
 func Describe(j costmodel.Resident, outputRows, free int64) costmodel.Resident {
 	j.Shape = phj.Shape(j, outputRows)
-	if len(j.Payload[0]) > maxPayload || len(j.Payload[1]) > maxPayload {
+	if max(len(j.Payload[0]), len(j.Payload[1])) > columnar.MaxPayload {
 		return j
 	}
 	width := func(i int) int64 {

@@ -122,12 +122,8 @@ func describe(j *columnar.Join, free int64) costmodel.Resident {
 		KeyBytes: j.Build.Key.Bytes, Rows: [2]int64{j.Build.Rows, j.Probe.Rows}, MatchRatio: 1, ResultRows: j.OutputRows,
 	}
 	for i, s := range []*columnar.Side{&j.Build, &j.Probe} {
-		if j.RowIDs {
+		if d.Payload[i] = columnar.Widths(s.Payload); j.RowIDs {
 			d.Payload[i] = []int{4}
-			continue
-		}
-		for _, c := range s.Payload {
-			d.Payload[i] = append(d.Payload[i], c.Bytes)
 		}
 	}
 	return Describe(d, j.OutputRows, free)
