@@ -106,14 +106,9 @@ type Prepared interface {
 	Release()
 }
 
-// Carried divides columns into those that move with the key of a side and the others,
-// whose values are fetched by row id: inputs are theirs, each once.
-func Carried(columns []joincore.ColumnRef, moves func(joincore.ColumnRef) bool) (carried []joincore.ColumnRef, inputs []int) {
-	return (Keep{Columns: columns}).Carried(moves)
-}
-
-// Carried does the same with the columns of k. Inputs whose row ids k asks for come
-// first.
+// Carried divides the columns of k into those that move with the key of a side and the others,
+// whose values are fetched by row id: inputs are theirs, each once. Inputs whose row ids k
+// asks for come first.
 func (k Keep) Carried(moves func(joincore.ColumnRef) bool) (carried []joincore.ColumnRef, inputs []int) {
 	inputs = slices.Clone(k.Inputs)
 	for _, ref := range slices.Concat(k.Columns, k.Late) {

@@ -20,7 +20,7 @@ func TestCarried(t *testing.T) {
 	if !slices.Equal(k.Inputs, []int{5}) {
 		t.Errorf("Inputs became %v", k.Inputs)
 	}
-	if carried, inputs := Carried(nil, nil); carried != nil || inputs != nil {
+	if carried, inputs := (Keep{}).Carried(nil); carried != nil || inputs != nil {
 		t.Errorf("of no columns: %v, %v", carried, inputs)
 	}
 }

@@ -50,8 +50,6 @@ func (e *planState) aggregateSpec(n *joincore.Aggregate) *device.AggregateSpec {
 	}
 }
 
-func (e *chunked) aggregateStats() []joincore.AggregateStats { return e.groups }
-
 // deviceInputs is how many inputs a device may see: those of the plan, the results of its
 // aggregates, and behind them the distinct values of each aggregate's functions, which take
 // the same numbers as those of the others.

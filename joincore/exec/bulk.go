@@ -14,20 +14,15 @@ import (
 type bulk struct {
 	*planState
 	dev      device.Bulk
-	joins    []joincore.JoinStats      // in post-order
-	groups   []joincore.AggregateStats // in post-order
+	joins    []joincore.JoinStats // in post-order
 	returned time.Duration
 }
 
 func newBulk(e *planState, d device.Bulk) *bulk {
-	return &bulk{
-		planState: e, dev: d, joins: make([]joincore.JoinStats, len(e.number)), groups: make([]joincore.AggregateStats, len(e.aggregates)),
-	}
+	return &bulk{planState: e, dev: d, joins: make([]joincore.JoinStats, len(e.number))}
 }
 
 func (b *bulk) joinStats() []joincore.JoinStats { return b.joins }
-
-func (b *bulk) aggregateStats() []joincore.AggregateStats { return b.groups }
 
 // gather returns the phase of the download of the result. Its name differs from
 // that of gathers on the device.
@@ -36,7 +31,7 @@ func (b *bulk) gather() joincore.Phase {
 	if d, ok := b.dev.(returnPredictor); ok {
 		width := int64(0)
 		for _, c := range b.plan.Output {
-			if column := b.columnOf(c); column.Kind == joincore.Fixed {
+			if column := b.schema.Column(c); column.Kind == joincore.Fixed {
 				width += int64(column.Width)
 			}
 		}
@@ -102,9 +97,9 @@ func (b *bulk) filter(n *joincore.Filter, w wanted, s device.Space) (device.Spac
 }
 
 func (b *bulk) join(n *joincore.Join, w wanted, push push) (err error) {
-	build, probe, probeRows, decision := b.sidesOf(n, w.all)
+	build, probe, decision := b.decided(n, w.all)
 	plan := PlanKind(n.Kind, decision.BuildLeft, device.Match{
-		Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: b.plan.Parameters, ProbeRows: probeRows,
+		Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: b.plan.Parameters, ProbeRows: probe.rows,
 	})
 	space, release, err := b.stored(build.node, b.sideOf(n, build, w))
 	if err != nil {

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"sync"
 
@@ -23,16 +24,8 @@ const scatter = 0x9e3779b97f4a7c15
 
 // prepare makes the data for n build rows, a power of two.
 func (d *data) prepare(mem *joincore.Account, n int) error {
-	if err := grow(mem, &d.keys, n); err != nil {
-		return err
-	}
-	if err := grow(mem, &d.payload, n); err != nil {
-		return err
-	}
-	if err := grow(mem, &d.probe, probeRows); err != nil {
-		return err
-	}
-	if err := grow(mem, &d.other, probeRows); err != nil {
+	err := errors.Join(grow(mem, &d.keys, n), grow(mem, &d.payload, n), grow(mem, &d.probe, probeRows), grow(mem, &d.other, probeRows))
+	if err != nil {
 		return err
 	}
 	mask := uint64(n - 1)

@@ -13,13 +13,12 @@ import (
 type chunked struct {
 	*planState
 	dev      device.Chunked
-	joins    []*join                   // in post-order
-	groups   []joincore.AggregateStats // in post-order
+	joins    []*join // in post-order
 	gathered time.Duration
 }
 
 func newChunked(e *planState, d device.Chunked) *chunked {
-	c := &chunked{planState: e, dev: d, groups: make([]joincore.AggregateStats, len(e.aggregates))}
+	c := &chunked{planState: e, dev: d}
 	for range e.number {
 		c.joins = append(c.joins, &join{})
 	}
@@ -123,29 +122,14 @@ func (e *chunked) flow(n joincore.Node, needed columns, kept bool) (*flow, error
 	}
 }
 
-// side is one side of a join while the other one may still be prepared.
-type side struct {
-	node   joincore.Node
-	inputs []int
-	key    *device.Key
-	needed columns
-}
-
 func (e *chunked) join(n *joincore.Join, needed columns, kept bool) (*flow, error) {
 	j := e.joins[e.number[n]]
-	build, probe, probeRows, decision := e.sidesOf(n, needed)
-	j.decision = decision
-	return e.execute(n, j, build, probe, probeRows, kept)
-}
-
-// hasJoin reports whether the rows of a node are made by a join, of several inputs.
-func hasJoin(n joincore.Node) bool { return len(joincore.Sources(n)) > 1 }
-
-func inputsNeeded(s *side) []int {
-	return inputsOf(s.needed.of(s.inputs))
+	var build, probe *side
+	build, probe, j.decision = e.decided(n, needed)
+	return e.execute(n, j, build, probe, kept)
 }
 
 // flowOf prepares a side.
 func (e *chunked) flowOf(s *side, kept bool) (*flow, error) {
-	return e.flow(s.node, s.needed.with(s.key.Columns()...), kept)
+	return e.flow(s.node, s.withKey(), kept)
 }

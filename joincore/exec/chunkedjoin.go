@@ -29,13 +29,13 @@ func (e *chunked) stored(s *side) (space device.Space, release func(), err error
 
 // execute stores the build side, completes the decision with its actual size,
 // and returns the flow of the join's result.
-func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRows int64, kept bool) (*flow, error) {
+func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, kept bool) (*flow, error) {
 	space, release, err := e.stored(build)
 	if err != nil {
 		return nil, err
 	}
 	j.buildRows = rowsOf(space)
-	if err := e.choose(n, j, space, build, probe, probeRows); err != nil {
+	if err := e.choose(n, j, space, build, probe); err != nil {
 		release()
 		return nil, err
 	}
@@ -44,11 +44,11 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 	}
 	if e.opt.Rates != nil {
 		j.predicted = e.opt.Rates.Predict(costmodel.CoreJoin{
-			Algorithm: j.decision.Algorithm, BuildRows: j.buildRows, ProbeRows: probeRows,
+			Algorithm: j.decision.Algorithm, BuildRows: j.buildRows, ProbeRows: probe.rows,
 			Result: e.rows[n], Columns: len(e.plan.Output),
 		}, e.dev.Streams())
 	}
-	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probeRows}
+	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probe.rows}
 	plan := PlanKind(n.Kind, j.decision.BuildLeft, m)
 	if j.decision.Algorithm == joincore.NPJ {
 		return e.npj(j, plan, space, release, probe, kept)
@@ -57,7 +57,7 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, probeRo
 }
 
 // choose makes the choices that are still open in the decision.
-func (e *chunked) choose(n *joincore.Join, j *join, space device.Space, build, probe *side, probeRows int64) (err error) {
+func (e *chunked) choose(n *joincore.Join, j *join, space device.Space, build, probe *side) (err error) {
 	if j.decision.Bits == 0 {
 		j.decision.Bits = costmodel.Bits(j.buildRows)
 	}
@@ -65,11 +65,11 @@ func (e *chunked) choose(n *joincore.Join, j *join, space device.Space, build, p
 		return nil
 	}
 	j.decision.Algorithm, err = e.opt.Rates.Algorithm(costmodel.Side{
-		BuildRows: j.buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
+		BuildRows: j.buildRows, ProbeRows: probe.rows, ProbePipelined: hasJoin(probe.node),
 		ResultRows: clampRows(n.Rows), Columns: e.movable(build) + e.movable(probe),
 		Dense: func() (bool, error) {
 			r, err := e.dev.KeyRange(e.ctx, space, build.key)
-			return r.VeryDense(probeRows), err
+			return r.VeryDense(probe.rows), err
 		},
 	})
 	return err

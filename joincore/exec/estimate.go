@@ -19,16 +19,14 @@ func Estimate(plan *joincore.Checked, opt Options) int64 {
 }
 
 type estimator struct {
-	plan    *joincore.Checked
+	*sized
 	opt     Options
-	rows    rowEstimates
-	schema  joincore.Schema
 	visited int // nodes visited; each must be visited once
 }
 
 func newEstimator(plan *joincore.Checked, opt Options) *estimator {
-	rows := estimateRows(plan.Root, planned, func(input int) int64 { return clampRows(plan.Inputs[input].Rows) })
-	return &estimator{plan: plan, opt: opt, rows: rows, schema: plan.Schema()}
+	rows := func(input int) int64 { return clampRows(plan.Inputs[input].Rows) }
+	return &estimator{sized: newSized(plan, planned, rows), opt: opt}
 }
 
 // flow returns the bytes in use while a node's rows stream.
@@ -46,13 +44,11 @@ func (e *estimator) flow(n joincore.Node, needed columns) int64 {
 }
 
 func (e *estimator) join(n *joincore.Join, needed columns) int64 {
-	left, right := sides(n, needed, e.schema.Column)
-	sizes := joinSizes(n, e.rows)
-	build, probe := oriented(sizes.BuildLeft(), left, right)
-	buildRows, probeRows := oriented(sizes.BuildLeft(), sizes.LeftRows, sizes.RightRows)
+	build, probe := e.sidesOf(n, needed, e.buildLeft(n))
+	buildRows, probeRows := build.rows, probe.rows
 	// A side's flow is asked for once: each join below would double the calls.
 	buildFlow, probeFlow := e.flow(build.node, build.needed), e.flow(probe.node, probe.needed)
-	buildStored, buildPeak := e.stored(build, buildRows, buildFlow)
+	buildStored, buildPeak := e.stored(build, buildFlow)
 	algorithm := func(dense bool) joincore.Algorithm {
 		if e.plan.Algorithm != 0 {
 			return e.plan.Algorithm
@@ -70,9 +66,9 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 	if algorithm(true) == joincore.NPJ {
 		unpartitioned = plus(buildStored, arrayBytes(buildRows, probeRows), probeFlow)
 	}
-	probeStored, probePeak := e.stored(probe, probeRows, probeFlow)
-	movedBuild, columns := e.moved(build, buildRows)
-	movedProbe, more := e.moved(probe, probeRows)
+	probeStored, probePeak := e.stored(probe, probeFlow)
+	movedBuild, columns := e.moved(build)
+	movedProbe, more := e.moved(probe)
 	// The sides are divided before any table is made of a partition.
 	moved := plus(movedBuild, movedProbe, max(e.divisionBytes(buildRows, probeRows, max(columns, more)), e.partitionTables(buildRows, probeRows)))
 	if a := e.plan.Algorithm; a.UM() == joincore.SMJUM {
@@ -86,27 +82,27 @@ const sortBytes = 2 * (8 + 4)
 
 // stored returns the bytes of a side as a space, and the peak while the space
 // is made from a flow that uses flow bytes.
-func (e *estimator) stored(s *side, rows, flow int64) (stays, peak int64) {
+func (e *estimator) stored(s *side, flow int64) (stays, peak int64) {
 	if _, ok := s.node.(*joincore.Scan); ok {
 		return 0, 0
 	}
 	if _, ok := s.node.(*joincore.Aggregate); ok {
 		return flow, flow
 	}
-	stays = times(rows, int64(4*len(inputsNeeded(s))+9))
+	stays = times(s.rows, int64(4*len(inputsNeeded(s))+9))
 	return stays, plus(stays, flow)
 }
 
 // moved returns the bytes of a partitioned side, and how many columns it may have: each
 // that is carried has its validity in another one.
-func (e *estimator) moved(s *side, rows int64) (bytes int64, columns int) {
+func (e *estimator) moved(s *side) (bytes int64, columns int) {
 	base := !hasJoin(s.node)
-	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return base && movable(e.schema.Column(c)) })
+	carried, inputs := s.carried(func(c joincore.ColumnRef) bool { return base && movable(e.schema.Column(c)) })
 	width := 8 + 4*len(inputs)
 	for _, c := range carried {
 		width += e.schema.Column(c).Width
 	}
-	return times(rows, int64(width)), 1 + len(inputs) + 2*len(carried)
+	return times(s.rows, int64(width)), 1 + len(inputs) + 2*len(carried)
 }
 
 // tableBytes returns the size of the largest table that a provider builds for n
@@ -132,70 +128,6 @@ func clampRows(rows float64) int64 {
 		return 0
 	}
 	return int64(min(rows, 1e12))
-}
-
-// rowEstimates holds the rows of each node of a plan: from the input for scans,
-// from the planner for joins.
-type rowEstimates map[joincore.Node]int64
-
-// estimateRows visits each node once. join returns the planner's estimate of a join, and
-// scan the rows of an input.
-func estimateRows(root joincore.Node, join func(*joincore.Join) float64, scan func(input int) int64) rowEstimates {
-	rows := rowEstimates{}
-	for n := range joincore.Nodes(root) {
-		switch n := n.(type) {
-		case *joincore.Scan:
-			rows[n] = scan(n.Input)
-		case *joincore.Filter:
-			rows[n] = rows[n.Child]
-		case *joincore.Join:
-			rows[n] = max(rows[n.Left], rows[n.Right])
-			if estimate := clampRows(join(n)); estimate > 0 {
-				rows[n] = estimate
-			}
-		case *joincore.Aggregate:
-			rows[n] = rows[n.Child]
-			if estimate := clampRows(n.Rows); estimate > 0 {
-				rows[n] = min(rows[n], estimate)
-			}
-			if len(n.Keys) == 0 {
-				rows[n] = 1
-			}
-		}
-	}
-	return rows
-}
-
-func planned(n *joincore.Join) float64 { return n.Rows }
-
-// oriented returns what belongs to the build side of a join, and to the probe side.
-func oriented[T any](buildLeft bool, left, right T) (build, probe T) {
-	if buildLeft {
-		return left, right
-	}
-	return right, left
-}
-
-func joinSizes(n *joincore.Join, rows rowEstimates) costmodel.Join {
-	return costmodel.Join{
-		LeftRows: rows[n.Left], RightRows: rows[n.Right],
-		LeftPipelined: hasJoin(n.Left), RightPipelined: hasJoin(n.Right),
-	}
-}
-
-// sides describes the two sides of a join. needed are the columns that are
-// read above it.
-func sides(n *joincore.Join, needed columns, columnOf func(joincore.ColumnRef) joincore.Column) (left, right *side) {
-	leftKey, rightKey := device.Keys(n.Keys, columnOf)
-	above := needed.with(joincore.Columns(n.Residual)...)
-	left = &side{node: n.Left, inputs: joincore.Sources(n.Left), key: leftKey, needed: above}
-	right = &side{node: n.Right, inputs: joincore.Sources(n.Right), key: rightKey, needed: above}
-	for _, s := range []*side{left, right} {
-		if !s.key.Exact { // equal hashes have to be verified
-			s.needed = s.needed.with(s.key.Columns()...)
-		}
-	}
-	return left, right
 }
 
 // Estimates are of rows that a planner may have guessed, times widths, summed over all nodes

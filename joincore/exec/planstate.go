@@ -10,25 +10,25 @@ import (
 
 // planState is the state that both executors share.
 type planState struct {
+	*sized // with the real rows of scans
 	ctx    context.Context
-	plan   *joincore.Checked
 	inputs []*joincore.Relation
 	spaces []device.Space // of the inputs, derived ones behind the others
 	opt    Options
-	rows   rowEstimates           // of scans the real number
 	number map[*joincore.Join]int // in post-order
-	schema joincore.Schema
-	// aggregates are those of the plan, in post-order.
+	// aggregates are those of the plan, and groups what is reported of them, in post-order.
 	aggregates []*joincore.Aggregate
+	groups     []joincore.AggregateStats
 }
 
 func newPlanState(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, opt Options) *planState {
-	e := &planState{ctx: ctx, plan: plan, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}, schema: plan.Schema()}
+	rows := func(input int) int64 { return inputs[input].Rows() }
+	e := &planState{sized: newSized(plan, planned, rows), ctx: ctx, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
 	for i, j := range joincore.Joins(plan.Root) {
 		e.number[j] = i
 	}
 	e.aggregates = joincore.Aggregates(plan.Root)
-	e.rows = estimateRows(plan.Root, planned, func(input int) int64 { return inputs[input].Rows() })
+	e.groups = make([]joincore.AggregateStats, len(e.aggregates))
 	return e
 }
 
@@ -48,7 +48,7 @@ func (e *planState) importInputs(d device.Device) error {
 func (e *planState) output(sink joincore.Sink) *Output {
 	out := &Output{Sink: sink, Columns: e.plan.Output}
 	for _, c := range e.plan.Output {
-		described := e.columnOf(c)
+		described := e.schema.Column(c)
 		heap := 0.0
 		if base := c.Input < len(e.inputs); described.Kind == joincore.Varlena && base {
 			heap = meanHeap(e.inputs[c.Input], c.Column)
@@ -77,21 +77,13 @@ func meanHeap(r *joincore.Relation, column int) float64 {
 	return float64(bytes) / float64(max(rows, 1))
 }
 
-// sidesOf determines the build and the probe side of a join. probeRows is an
-// estimate; the decision is completed once the build side is stored.
-func (e *planState) sidesOf(n *joincore.Join, needed columns) (build, probe *side, probeRows int64, d costmodel.Decision) {
-	left, right := sides(n, needed, e.columnOf)
-	sizes := joinSizes(n, e.rows)
-	d.BuildLeft = sizes.BuildLeft()
-	d.Algorithm = e.plan.Algorithm
+// decided determines the build and the probe side of a join. The decision is completed once
+// the build side is stored.
+func (e *planState) decided(n *joincore.Join, needed columns) (build, probe *side, d costmodel.Decision) {
+	d = costmodel.Decision{BuildLeft: e.buildLeft(n), Algorithm: e.plan.Algorithm}
 	if e.opt.Decide != nil {
 		d = e.opt.Decide(e.number[n], d)
 	}
-	build, probe = oriented(d.BuildLeft, left, right)
-	_, probeRows = oriented(d.BuildLeft, sizes.LeftRows, sizes.RightRows)
-	return build, probe, probeRows, d
-}
-
-func (e *planState) columnOf(c joincore.ColumnRef) joincore.Column {
-	return e.schema.Column(c)
+	build, probe = e.sidesOf(n, needed, d.BuildLeft)
+	return build, probe, d
 }

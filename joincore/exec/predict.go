@@ -5,15 +5,14 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/device"
 )
 
 // PredictCores returns the predicted time, in ms, of a plan's joins, filters and
 // aggregates on the given number of cores, once its inputs are complete.
 func PredictCores(plan *joincore.Checked, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
-	p := newPredictor(plan, inputs, planned)
-	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
-		ms += r.Predict(costmodel.CoreJoin{BuildRows: j.rows[0], ProbeRows: j.rows[1]}, cores).MS()
+	p := newSized(plan, planned, func(input int) int64 { return inputs[input].Rows() })
+	p.eachJoin(plan.Root, newColumns(plan.Output), func(_ *joincore.Join, build, probe *side) {
+		ms += r.Predict(costmodel.CoreJoin{BuildRows: build.rows, ProbeRows: probe.rows}, cores).MS()
 	})
 	p.eachGrouping(plan.Root, func(g costmodel.Grouping) { ms += costmodel.PredictGroups(g, cores) })
 	root := costmodel.CoreJoin{Result: p.rows[plan.Root], Columns: len(plan.Output)}
@@ -57,19 +56,17 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		whole := inputs[s.Divided]
 		inputs[s.Divided] = &joincore.Relation{Columns: whole.Columns, Segments: []joincore.Segment{{Rows: int(whole.Rows() / int64(s.Devices))}}}
 	}
-	p := newPredictor(plan, inputs, s.rowsOf)
+	p := newSized(plan, s.rowsOf, func(input int) int64 { return inputs[input].Rows() })
 	in, out := 0.0, 0.0
 	read := p.read()
 	ms := float64(deviceJobMS)
-	p.eachJoin(plan.Root, newColumns(plan.Output), func(j joinOf) {
-		for _, s := range j.sides {
+	p.eachJoin(plan.Root, newColumns(plan.Output), func(n *joincore.Join, build, probe *side) {
+		d := costmodel.Resident{KeyBytes: p.keyBytes(n), MatchRatio: 1, ResultRows: p.rows[n]}
+		for i, s := range []*side{build, probe} {
 			read.add(s.key.Columns()...)
+			d.Rows[i], d.Payload[i] = s.rows, p.payload(s)
 		}
-		d := costmodel.Resident{KeyBytes: p.keyBytes(j.node), Rows: j.rows, MatchRatio: 1, ResultRows: p.rows[j.node]}
-		for i, s := range j.sides {
-			d.Payload[i] = p.payload(s)
-		}
-		if plain := j.node.Kind == joincore.Inner && len(j.node.Keys) == 1 && j.node.Residual == nil; plain {
+		if plain := n.Kind == joincore.Inner && len(n.Keys) == 1 && n.Residual == nil; plain {
 			ms += r.Materialisation(d).MS
 		} else { // such joins use late materialisation
 			ms += r.Named(&d, joincore.PHJUM).MS
@@ -112,42 +109,16 @@ func (s Spread) rowsOf(n *joincore.Join) float64 {
 	return n.Rows
 }
 
-// predictor walks a plan whose inputs are complete.
-type predictor struct {
-	plan   *joincore.Checked
-	rows   rowEstimates
-	schema joincore.Schema
-}
-
-func newPredictor(plan *joincore.Checked, inputs []*joincore.Relation, join func(*joincore.Join) float64) *predictor {
-	return &predictor{plan, estimateRows(plan.Root, join, func(input int) int64 { return inputs[input].Rows() }), plan.Schema()}
-}
-
-func (p *predictor) column(c joincore.ColumnRef) joincore.Column {
-	return p.schema.Column(c)
-}
-
-// joinOf is a join with its sides and their rows: build, probe.
-type joinOf struct {
-	node  *joincore.Join
-	sides [2]*side
-	rows  [2]int64
-}
-
-func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)) {
+// eachJoin visits the joins of a tree with their sides.
+func (p *sized) eachJoin(n joincore.Node, needed columns, visit func(n *joincore.Join, build, probe *side)) {
 	switch n := n.(type) {
 	case *joincore.Filter:
 		p.eachJoin(n.Child, needed.with(joincore.Columns(n.Predicate)...), visit)
 	case *joincore.Join:
-		left, right := sides(n, needed, p.column)
-		sizes := joinSizes(n, p.rows)
-		j := joinOf{node: n}
-		j.sides[0], j.sides[1] = oriented(sizes.BuildLeft(), left, right)
-		j.rows[0], j.rows[1] = oriented(sizes.BuildLeft(), sizes.LeftRows, sizes.RightRows)
-		visit(j)
-		for _, s := range j.sides {
-			p.eachJoin(s.node, s.needed.with(s.key.Columns()...), visit)
-		}
+		build, probe := p.sidesOf(n, needed, p.buildLeft(n))
+		visit(n, build, probe)
+		p.eachJoin(build.node, build.withKey(), visit)
+		p.eachJoin(probe.node, probe.withKey(), visit)
 	case *joincore.Aggregate:
 		p.eachJoin(n.Child, newColumns(joincore.AggregateColumns(n)), visit)
 	}
@@ -155,7 +126,7 @@ func (p *predictor) eachJoin(n joincore.Node, needed columns, visit func(joinOf)
 
 // eachGrouping visits filters and aggregates. A filter right below an aggregate is one
 // step with it.
-func (p *predictor) eachGrouping(n joincore.Node, visit func(costmodel.Grouping)) {
+func (p *sized) eachGrouping(n joincore.Node, visit func(costmodel.Grouping)) {
 	switch n := n.(type) {
 	case *joincore.Filter:
 		child, where := unfiltered(n)
@@ -181,7 +152,7 @@ func (p *predictor) eachGrouping(n joincore.Node, visit func(costmodel.Grouping)
 }
 
 // grouping describes expressions that read columns of the rows of a node.
-func (p *predictor) grouping(n joincore.Node, read []joincore.ColumnRef) costmodel.Grouping {
+func (p *sized) grouping(n joincore.Node, read []joincore.ColumnRef) costmodel.Grouping {
 	g := costmodel.Grouping{Rows: p.rows[n], Operations: len(read)}
 	for c := range newColumns(read) {
 		g.Bytes += int64(p.crossing(c))
@@ -191,7 +162,7 @@ func (p *predictor) grouping(n joincore.Node, read []joincore.ColumnRef) costmod
 
 // read returns the columns that the plan returns, and those that filters, residual
 // conditions and aggregates read.
-func (p *predictor) read() columns {
+func (p *sized) read() columns {
 	read := newColumns(p.plan.Output)
 	for n := range joincore.Nodes(p.plan.Root) {
 		switch n := n.(type) {
@@ -208,8 +179,8 @@ func (p *predictor) read() columns {
 
 // keyBytes returns the width of the key that a device joins by: the column's
 // own width or that of a hash.
-func (p *predictor) keyBytes(n *joincore.Join) int {
-	if len(n.Keys) == 1 && p.column(n.Keys[0].Left).Width == 4 && p.column(n.Keys[0].Right).Width == 4 {
+func (p *sized) keyBytes(n *joincore.Join) int {
+	if len(n.Keys) == 1 && p.schema.Column(n.Keys[0].Left).Width == 4 && p.schema.Column(n.Keys[0].Right).Width == 4 {
 		return 4
 	}
 	return 8
@@ -217,10 +188,10 @@ func (p *predictor) keyBytes(n *joincore.Join) int {
 
 // payload returns the widths of the values that a device moves for a side:
 // narrow columns, and for each input with other columns a row id.
-func (p *predictor) payload(s *side) (widths []int) {
-	carried, inputs := device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool { return movable(p.column(c)) })
+func (p *sized) payload(s *side) (widths []int) {
+	carried, inputs := s.carried(func(c joincore.ColumnRef) bool { return movable(p.schema.Column(c)) })
 	for _, c := range carried {
-		widths = append(widths, p.column(c).Width)
+		widths = append(widths, p.schema.Column(c).Width)
 	}
 	for range inputs {
 		widths = append(widths, 4)
@@ -230,8 +201,8 @@ func (p *predictor) payload(s *side) (widths []int) {
 
 // crossing returns how many bytes of a column's value are transferred. Values
 // of variable length are not.
-func (p *predictor) crossing(c joincore.ColumnRef) float64 {
-	if column := p.column(c); column.Kind == joincore.Fixed {
+func (p *sized) crossing(c joincore.ColumnRef) float64 {
+	if column := p.schema.Column(c); column.Kind == joincore.Fixed {
 		return float64(column.Width)
 	}
 	return 0

@@ -95,7 +95,7 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Checked, inputs 
 		stats.RowsOut, stats.BytesOut = out.Rows.Load(), out.Bytes.Load()
 		stats.JoinTime = time.Since(start) - out.Waits.Each(dev.Streams())
 		stats.Peak = counted.Peak()
-		stats.Joins, stats.Aggregates = x.joinStats(), x.aggregateStats()
+		stats.Joins, stats.Aggregates = x.joinStats(), e.groups
 		if d, ok := dev.(exchanging); ok {
 			stats.Sent, stats.Hops = d.Exchanged()
 		}
@@ -136,7 +136,6 @@ func explainAlgorithms(forced joincore.Algorithm, joins []joincore.JoinStats) {
 type executor interface {
 	run(out *Output) error
 	joinStats() []joincore.JoinStats // in post-order
-	aggregateStats() []joincore.AggregateStats
 	// gather returns the last phase of the topmost join: gathering its result
 	// into the sink's batches.
 	gather() joincore.Phase

@@ -233,8 +233,8 @@ func rowsOf(s device.Space) int64 {
 func (e *chunked) moved(s *side, space device.Space, j *join) Side {
 	out := Side{space, device.TransformSpec{Key: s.key}}
 	base := slices.Index(e.spaces, space)
-	out.Spec.Carry, out.Spec.RowIDs = device.Carried(s.needed.of(s.inputs), func(c joincore.ColumnRef) bool {
-		return j.decision.Algorithm.OM() && base == c.Input && movable(e.columnOf(c))
+	out.Spec.Carry, out.Spec.RowIDs = s.carried(func(c joincore.ColumnRef) bool {
+		return j.decision.Algorithm.OM() && base == c.Input && movable(e.schema.Column(c))
 	})
 	return out
 }
@@ -244,7 +244,7 @@ func (e *chunked) movable(s *side) int {
 	n := 0
 	if !hasJoin(s.node) {
 		for _, c := range s.needed.of(s.inputs) {
-			if movable(e.columnOf(c)) {
+			if movable(e.schema.Column(c)) {
 				n++
 			}
 		}

@@ -49,7 +49,10 @@ func (p *pipelines) flow(n joincore.Node, e *estimator) int {
 		return p.flow(n.Child, e) + positionWidth*len(joincore.Sources(n))
 	case *joincore.Join:
 		p.condition(n.Residual)
-		build, probe := oriented(joinSizes(n, e.rows).BuildLeft(), n.Left, n.Right)
+		build, probe := n.Right, n.Left
+		if e.buildLeft(n) {
+			build, probe = probe, build
+		}
 		p.widest = max(p.widest, p.flow(build, e))
 		return p.flow(probe, e) + proberWidth + positionWidth*len(joincore.Sources(n))
 	case *joincore.Aggregate:

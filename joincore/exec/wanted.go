@@ -46,7 +46,7 @@ func (b *bulk) keep(w wanted, inputs []int) device.Keep {
 	}
 	for _, c := range w.all.of(inputs) {
 		switch {
-		case b.columnOf(c).Kind != joincore.Fixed:
+		case b.schema.Column(c).Kind != joincore.Fixed:
 			byNumber(c.Input)
 		case w.soon[c]:
 			k.Columns = append(k.Columns, c)

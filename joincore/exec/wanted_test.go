@@ -39,7 +39,7 @@ func TestForeignKeysAreFetchedLate(t *testing.T) {
 	}
 	bulkOf := func(plan *joincore.Plan) *bulk {
 		valid := checked(t, plan)
-		return &bulk{planState: &planState{plan: valid, schema: valid.Schema()}}
+		return &bulk{planState: &planState{sized: newSized(valid, planned, func(int) int64 { return 0 })}}
 	}
 	b := bulkOf(plan)
 	w := wanted{all: newColumns(plan.Output), soon: newColumns(plan.Output)}
@@ -49,7 +49,7 @@ func TestForeignKeysAreFetchedLate(t *testing.T) {
 		{Columns: columns(col(0, 4), col(1, 1), col(2, 1))},
 	}
 	for i := 2; i >= 0; i-- {
-		probe, build := sides(joins[i], w.all, b.columnOf)
+		build, probe := b.sidesOf(joins[i], w.all, false)
 		if got := b.keep(w, probe.inputs); !reflect.DeepEqual(got, want[i]) {
 			t.Errorf("join %d keeps %+v of its probe side, want %+v", i, got, want[i])
 		}
@@ -64,7 +64,7 @@ func TestForeignKeysAreFetchedLate(t *testing.T) {
 	b = bulkOf(plan)
 	w = wanted{all: newColumns(plan.Output), soon: newColumns(plan.Output)}
 	for i := 2; i >= 0; i-- {
-		probe, _ := sides(joins[i], w.all, b.columnOf)
+		_, probe := b.sidesOf(joins[i], w.all, false)
 		if got := b.keep(w, probe.inputs).Inputs; !reflect.DeepEqual(got, []int{0}) {
 			t.Errorf("join %d keeps row numbers of inputs %v", i, got)
 		}

@@ -1,0 +1,93 @@
+package exec
+
+import (
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+)
+
+// sized is a plan with the rows of its nodes, as far as they are known: from inputs for scans,
+// from the planner for joins and aggregates.
+type sized struct {
+	plan   *joincore.Checked
+	schema joincore.Schema
+	rows   map[joincore.Node]int64
+}
+
+// newSized visits each node once. join returns the planner's estimate of a join, and scan the
+// rows of an input.
+func newSized(plan *joincore.Checked, join func(*joincore.Join) float64, scan func(input int) int64) *sized {
+	rows := map[joincore.Node]int64{}
+	for n := range joincore.Nodes(plan.Root) {
+		switch n := n.(type) {
+		case *joincore.Scan:
+			rows[n] = scan(n.Input)
+		case *joincore.Filter:
+			rows[n] = rows[n.Child]
+		case *joincore.Join:
+			rows[n] = max(rows[n.Left], rows[n.Right])
+			if estimate := clampRows(join(n)); estimate > 0 {
+				rows[n] = estimate
+			}
+		case *joincore.Aggregate:
+			rows[n] = rows[n.Child]
+			if estimate := clampRows(n.Rows); estimate > 0 {
+				rows[n] = min(rows[n], estimate)
+			}
+			if len(n.Keys) == 0 {
+				rows[n] = 1
+			}
+		}
+	}
+	return &sized{plan, plan.Schema(), rows}
+}
+
+// planned is the planner's estimate of a join.
+func planned(n *joincore.Join) float64 { return n.Rows }
+
+// hasJoin reports whether the rows of a node are made by a join, of several inputs.
+func hasJoin(n joincore.Node) bool { return len(joincore.Sources(n)) > 1 }
+
+// buildLeft reports whether the left side of a join is built.
+func (p *sized) buildLeft(n *joincore.Join) bool {
+	return costmodel.Join{
+		LeftRows: p.rows[n.Left], RightRows: p.rows[n.Right], LeftPipelined: hasJoin(n.Left), RightPipelined: hasJoin(n.Right),
+	}.BuildLeft()
+}
+
+// side is one side of a join.
+type side struct {
+	node   joincore.Node
+	rows   int64
+	inputs []int
+	key    *device.Key
+	needed columns // by the join and above it
+}
+
+// sidesOf describes the sides of a join. needed are the columns that are read above it.
+func (p *sized) sidesOf(n *joincore.Join, needed columns, buildLeft bool) (build, probe *side) {
+	leftKey, rightKey := device.Keys(n.Keys, p.schema.Column)
+	of := func(child joincore.Node, key *device.Key) *side {
+		s := &side{child, p.rows[child], joincore.Sources(child), key, needed.with(joincore.Columns(n.Residual)...)}
+		if !key.Exact { // equal hashes have to be verified
+			s.needed.add(key.Columns()...)
+		}
+		return s
+	}
+	left, right := of(n.Left, leftKey), of(n.Right, rightKey)
+	if buildLeft {
+		return left, right
+	}
+	return right, left
+}
+
+// withKey returns the columns that are read of the rows of the side.
+func (s *side) withKey() columns { return s.needed.with(s.key.Columns()...) }
+
+func inputsNeeded(s *side) []int { return inputsOf(s.needed.of(s.inputs)) }
+
+// carried divides the needed columns of the side into those that move with its key and the
+// inputs of the others.
+func (s *side) carried(moves func(joincore.ColumnRef) bool) (carried []joincore.ColumnRef, inputs []int) {
+	return device.Keep{Columns: s.needed.of(s.inputs)}.Carried(moves)
+}
