@@ -3,6 +3,7 @@ package planjson
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"gpujoin/joincore"
 )
@@ -54,15 +55,7 @@ func (j *Job) expr(w *wireExpr) (joincore.Expr, error) {
 // oneKind returns an error unless w has the members of exactly one kind of
 // condition.
 func (w *wireExpr) oneKind() error {
-	kinds := 0
-	for _, there := range []bool{
-		w.And != nil, w.Or != nil, w.Not != nil, w.Compare != "", w.IsNull != nil, w.In != nil, w.Like != nil,
-	} {
-		if there {
-			kinds++
-		}
-	}
-	if kinds != 1 {
+	if !one(w.And != nil, w.Or != nil, w.Not != nil, w.Compare != "", w.IsNull != nil, w.In != nil, w.Like != nil) {
 		return fmt.Errorf("an expression is one of and, or, not, compare, is_null, in, like")
 	}
 	switch {
@@ -74,6 +67,12 @@ func (w *wireExpr) oneKind() error {
 		return fmt.Errorf("only like has pattern, encoding")
 	}
 	return nil
+}
+
+// one reports whether exactly one of some kinds is there.
+func one(kinds ...bool) bool {
+	first := slices.Index(kinds, true)
+	return first >= 0 && !slices.Contains(kinds[first+1:], true)
 }
 
 func (j *Job) exprs(ws []*wireExpr) ([]joincore.Expr, error) {

@@ -52,16 +52,10 @@ func (j *Job) value(w *wireValue) (joincore.Value, error) {
 // oneKind returns an error unless w has the members of exactly one kind of
 // value.
 func (w *wireValue) oneKind() error {
-	kinds := 0
-	for _, there := range []bool{
+	if !one(
 		w.Column != nil, w.Decimal != nil, w.Int != nil, w.Null != nil, w.Text != nil,
 		w.Parameter != nil, w.Fn != nil, w.Truth != nil, w.Case != nil,
-	} {
-		if there {
-			kinds++
-		}
-	}
-	if kinds != 1 {
+	) {
 		return fmt.Errorf("a value is one of column, decimal, int, null, text, parameter, fn, case, truth")
 	}
 	if w.IsText && w.Parameter == nil {

@@ -108,7 +108,7 @@ type lookUp struct {
 func (w *rewriter) lookedUp(groups *joincore.Aggregate, list []lookUp) joincore.Node {
 	var out joincore.Node = groups
 	for _, l := range list {
-		input := len(w.plan.Inputs) + len(w.listed)
+		input := len(w.old.Inputs) + len(w.listed)
 		w.listed = append(w.listed, l.of)
 		l.of.root().payloads = true
 		join := &joincore.Join{

@@ -123,7 +123,7 @@ func (w *rewriter) replaced(term any, missing inputs) any {
 			}
 		}
 	case *joincore.IsNull:
-		if c, ok := t.Arg.(joincore.ColumnRef); ok && c.Input >= len(w.plan.Inputs) {
+		if c, ok := t.Arg.(joincore.ColumnRef); ok && c.Input >= len(w.old.Inputs) {
 			if n, ok := w.numbers[c]; ok { // of groups, whose texts stay on the host
 				return &joincore.IsNull{Arg: n.value}
 			}
@@ -156,7 +156,7 @@ func (w *rewriter) truth(e joincore.Expr, input int, missing inputs) (joincore.E
 // single returns the base input to which all of some columns belong.
 func (w *rewriter) single(columns []joincore.ColumnRef) (input int, ok bool) {
 	for i, c := range columns {
-		if c.Input >= len(w.plan.Inputs) || i > 0 && c.Input != input {
+		if c.Input >= len(w.old.Inputs) || i > 0 && c.Input != input {
 			return 0, false
 		}
 		input = c.Input

@@ -41,10 +41,10 @@ func (a added) column() joincore.Column {
 // rewriting is a plan over inputs with added columns, and behind them over vocabularies.
 type rewriting struct {
 	plan    *joincore.Checked
-	added   [][]added     // by input, behind its own columns
-	listed  []*vocabulary // by further input
-	lookUps map[*joincore.Join]bool
-	all     []*vocabulary // also those that are a part of others
+	added   [][]added               // by input, behind its own columns
+	listed  []*vocabulary           // by further input
+	lookUps map[*joincore.Join]bool // joins with vocabularies
+	all     []*vocabulary           // also those that are a part of others
 	// selections are conditions that are complete once there are dictionaries.
 	selections []selection
 }
@@ -54,13 +54,10 @@ type inputs map[int]bool
 
 // rewriter rewrites a plan from the leaves up.
 type rewriter struct {
-	plan   *joincore.Checked
-	schema joincore.Schema // of that plan
+	rewriting
+	old    *joincore.Checked
+	schema joincore.Schema // of the old plan
 	shift  int             // inputs that the new plan has more
-	added  [][]added
-	listed []*vocabulary // that the new plan reads as inputs
-	// vocabularies are all of them.
-	vocabularies []*vocabulary
 	// parameters are those of the new plan.
 	parameters []joincore.Parameter
 	// Columns of the old plan: numbers are the numbers of texts; moves are columns that are
@@ -68,13 +65,11 @@ type rewriter struct {
 	numbers map[joincore.ColumnRef]number
 	moves   map[joincore.ColumnRef]joincore.ColumnRef
 	present map[int]joincore.ColumnRef // columns that are NULL only where an outer join has added the row
-	lookUps map[*joincore.Join]bool    // joins with vocabularies
-
-	selections []selection
 }
 
-// rewrite replaces all expressions over texts that it can. The results of aggregates have numbers behind those of all inputs, and how many inputs there are is
-// known in the end: then the plan is rewritten again.
+// rewrite replaces all expressions over texts that it can. The results of aggregates have
+// numbers behind those of all inputs, and how many inputs there are is known in the end: then
+// the plan is rewritten again.
 func rewrite(plan *joincore.Checked) (*rewriting, error) {
 	w := newRewriter(plan, 0)
 	root, _ := w.node(plan.Root)
@@ -94,25 +89,24 @@ func rewrite(plan *joincore.Checked) (*rewriting, error) {
 	for range w.listed {
 		out.Inputs = append(out.Inputs, joincore.Input{Columns: listedColumns})
 	}
-	checked, err := joincore.Check(out) // it has other columns, inputs and parameters
-	if err != nil {
-		return nil, err
-	}
-	return &rewriting{plan: checked, added: w.added, listed: w.listed, lookUps: w.lookUps, all: w.vocabularies, selections: w.selections}, nil
+	var err error
+	w.plan, err = joincore.Check(out) // it has other columns, inputs and parameters
+	return &w.rewriting, err
 }
 
 func newRewriter(plan *joincore.Checked, shift int) *rewriter {
 	return &rewriter{
-		plan: plan, schema: plan.Schema(), shift: shift, added: make([][]added, len(plan.Inputs)), parameters: slices.Clone(plan.Parameters),
+		rewriting: rewriting{added: make([][]added, len(plan.Inputs)), lookUps: map[*joincore.Join]bool{}},
+		old:       plan, schema: plan.Schema(), shift: shift, parameters: slices.Clone(plan.Parameters),
 		numbers: map[joincore.ColumnRef]number{}, moves: map[joincore.ColumnRef]joincore.ColumnRef{},
-		present: map[int]joincore.ColumnRef{}, lookUps: map[*joincore.Join]bool{},
+		present: map[int]joincore.ColumnRef{},
 	}
 }
 
 // add adds a column to an input.
 func (w *rewriter) add(input int, a added) joincore.ColumnRef {
 	w.added[input] = append(w.added[input], a)
-	return joincore.ColumnRef{Input: input, Column: len(w.plan.Inputs[input].Columns) + len(w.added[input]) - 1}
+	return joincore.ColumnRef{Input: input, Column: len(w.old.Inputs[input].Columns) + len(w.added[input]) - 1}
 }
 
 // moved returns where a column is in the new plan.
@@ -120,7 +114,7 @@ func (w *rewriter) moved(c joincore.ColumnRef) joincore.ColumnRef {
 	if to, ok := w.moves[c]; ok {
 		return to
 	}
-	if c.Input >= len(w.plan.Inputs) {
+	if c.Input >= len(w.old.Inputs) {
 		c.Input += w.shift
 	}
 	return c
@@ -172,7 +166,7 @@ func (w *rewriter) join(n *joincore.Join) (joincore.Node, inputs) {
 func (w *rewriter) key(k joincore.KeyPair) joincore.KeyPair {
 	_, left := w.numbers[k.Left]
 	_, right := w.numbers[k.Right]
-	groups := len(w.plan.Inputs)
+	groups := len(w.old.Inputs)
 	if k.Class != joincore.KeyInt && (left && k.Left.Input >= groups || right && k.Right.Input >= groups) {
 		if l, r, ok := w.compared(k.Left, k.Right, nil, false); ok {
 			l, isColumn := l.(joincore.ColumnRef)

@@ -54,7 +54,7 @@ func (v *vocabulary) order() {
 // vocabulary returns an empty one.
 func (w *rewriter) vocabulary() *vocabulary {
 	v := &vocabulary{}
-	w.vocabularies = append(w.vocabularies, v)
+	w.all = append(w.all, v)
 	return v
 }
 
@@ -73,7 +73,7 @@ func (w *rewriter) canNumber(v joincore.Value, missing inputs) bool {
 		return true
 	case joincore.ColumnRef:
 		_, known := w.numbers[v]
-		return known || v.Input < len(w.plan.Inputs)
+		return known || v.Input < len(w.old.Inputs)
 	}
 	input, ok := w.single(joincore.Columns(v))
 	if !ok || joincore.CanFail(v) {
@@ -147,7 +147,7 @@ func (w *rewriter) isMissing(input int) joincore.Expr {
 // ofNulls passes the value in a row of an input whose columns are all NULL to visit, which
 // keeps none of it.
 func (w *rewriter) ofNulls(input int, v joincore.Value, visit func(*cpu.Values)) error {
-	columns := w.plan.Inputs[input].Columns
+	columns := w.old.Inputs[input].Columns
 	row := joincore.Segment{Rows: 1}
 	for _, c := range columns {
 		size := c.Width
@@ -156,7 +156,7 @@ func (w *rewriter) ofNulls(input int, v joincore.Value, visit func(*cpu.Values))
 		}
 		row.Columns = append(row.Columns, joincore.Vector{Values: make([]byte, size), Validity: []byte{0}})
 	}
-	e, err := cpu.NewEvaluator(input, &joincore.Relation{Columns: columns, Segments: []joincore.Segment{row}}, w.plan.Parameters)
+	e, err := cpu.NewEvaluator(input, &joincore.Relation{Columns: columns, Segments: []joincore.Segment{row}}, w.old.Parameters)
 	if err != nil {
 		return err
 	}
