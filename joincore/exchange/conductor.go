@@ -113,12 +113,3 @@ func (c *Conductor) choose(n *Node, flows []*outflow) {
 		c.view.add(h.ID, bytes+h.Half)
 	}
 }
-
-// total is how many bytes a node has left to send.
-func (n *Node) total() int64 {
-	var sum int64
-	for _, bytes := range n.left {
-		sum += bytes
-	}
-	return sum
-}

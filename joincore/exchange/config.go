@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"gpujoin/joincore/mesh"
 )
@@ -106,8 +105,6 @@ func Forwards(m *mesh.Mesh, from, to int) bool {
 
 // Fabric carries out what a Node decides.
 type Fabric interface {
-	// Now returns the time since some beginning; it never goes back.
-	Now() time.Duration
 	// Send copies a batch over its hop, b.Route.Hops[b.Hop], from b.At to a
 	// place on the next GPU. Copies over one hop are carried out in order. When
 	// the copy is complete the fabric calls Sent on the sender and Arrived, with

@@ -41,14 +41,19 @@ type Node struct {
 	mine     int        // own batches that wait
 	waiting  []*outflow // what ready returned last
 
-	queues []*queue  // of the hops that begin here
-	byHop  []*queue  // the same by hop ID
-	free   [][]Slots // of [neighbour][class]: slots that this node may fill there
-	asked  [][]bool  // ... whether it has asked for more
-	freed  [][]Slots // of [neighbour][class]: slots here that the neighbour does not know to be free
-	asking [][]bool  // ... whether the neighbour has asked
-	held   bool      // by a Conductor
+	queues []*queue      // of the hops that begin here
+	byHop  []*queue      // the same by hop ID
+	shared [][]slotState // with each neighbour, by class
+	held   bool          // by a Conductor
 	stats  Stats
+}
+
+// slotState is what a node and a neighbour know of each other's receive buffers of a class.
+type slotState struct {
+	free   Slots // that this node may fill there
+	asked  bool  // for more
+	freed  Slots // here, which the neighbour does not know to be free
+	asking bool  // the neighbour has asked
 }
 
 // Stats counts what a node did.
@@ -145,14 +150,9 @@ func newNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Nod
 	n.chunk = c.chunk(m, n.least)
 	n.least = max(n.least, int(min((c.Least+c.Packet-1)/c.Packet, int64(n.chunk))))
 	n.view.copy = int64(n.chunk) * c.Packet
-	n.free, n.asked = make([][]Slots, gpus), make([][]bool, gpus)
-	n.freed, n.asking = make([][]Slots, gpus), make([][]bool, gpus)
+	n.shared = make([][]slotState, gpus)
 	for g := range gpus {
-		n.free[g], n.asked[g] = make([]Slots, c.classes()), make([]bool, c.classes())
-		n.freed[g], n.asking[g] = make([]Slots, c.classes()), make([]bool, c.classes())
-		for class := range n.free[g] {
-			n.free[g][class] = slots(0, c.Slots)
-		}
+		n.shared[g] = slices.Repeat([]slotState{{free: slots(0, c.Slots)}}, c.classes())
 	}
 	return n, nil
 }
@@ -221,11 +221,11 @@ func (n *Node) Heard(from int, x Note) {
 	case Work:
 		n.view.set(x.Hop, x.Work)
 	case Ask:
-		n.asking[from][x.Class] = true
+		n.shared[from][x.Class].asking = true
 		n.release(from, x.Class, 0)
 	case Freed:
-		n.asked[from][x.Class] = false
-		n.free[from][x.Class] |= x.Slots
+		c := &n.shared[from][x.Class]
+		c.free, c.asked = c.free|x.Slots, false
 	}
 	n.step()
 }
@@ -239,20 +239,17 @@ func (n *Node) Learn(x Note) { n.view.set(x.Hop, x.Work) }
 // A drained node may still have to forward for others: an exchange is over when
 // all nodes are drained.
 func (n *Node) Drained() bool {
-	if n.missing > 0 {
-		return false
+	waits := func(q *queue) bool { return q.packets > 0 || q.posted > 0 }
+	return n.missing <= 0 && n.total() <= 0 && !slices.ContainsFunc(n.queues, waits)
+}
+
+// total is how many bytes a node has left to send.
+func (n *Node) total() int64 {
+	var sum int64
+	for _, bytes := range n.left {
+		sum += bytes
 	}
-	for to := range n.left {
-		if n.left[to] > 0 {
-			return false
-		}
-	}
-	for _, q := range n.queues {
-		if q.packets > 0 || q.posted > 0 {
-			return false
-		}
-	}
-	return true
+	return sum
 }
 
 // Stats returns what the node has done so far.
@@ -260,10 +257,11 @@ func (n *Node) Stats() Stats { return n.stats }
 
 // release frees slots here, and tells the neighbour that fills them if it waits.
 func (n *Node) release(neighbour, class int, s Slots) {
-	n.freed[neighbour][class] |= s
-	if n.asking[neighbour][class] && n.freed[neighbour][class] != 0 {
-		n.fabric.Tell(n.gpu, neighbour, Note{Kind: Freed, Class: class, Slots: n.freed[neighbour][class]})
-		n.freed[neighbour][class], n.asking[neighbour][class] = 0, false
+	c := &n.shared[neighbour][class]
+	c.freed |= s
+	if c.asking && c.freed != 0 {
+		n.fabric.Tell(n.gpu, neighbour, Note{Kind: Freed, Class: class, Slots: c.freed})
+		c.freed, c.asking = 0, false
 	}
 }
 

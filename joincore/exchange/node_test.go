@@ -3,7 +3,6 @@ package exchange
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/machines"
@@ -15,9 +14,6 @@ type recorder struct {
 	into  []Place
 	notes []Note
 }
-
-// Now implements Fabric.
-func (r *recorder) Now() time.Duration { return 0 }
 
 // Send implements Fabric.
 func (r *recorder) Send(b *Batch, into Place) {
@@ -64,16 +60,16 @@ func TestOffersAreChecked(t *testing.T) {
 		flow   Flow
 		packet Packet
 	}{
-		{Flow{From: 1, To: 0}, Packet{Range{0, 1}, 8, 8}},           // not from here
-		{Flow{From: 0, To: 8}, Packet{Range{0, 1}, 8, 8}},           // no such GPU
-		{Flow{From: 0, To: 2}, Packet{Range{0, 1}, 8, 8}},           // not announced
-		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, 101, 8}},         // more than announced
-		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, 8, 0}},           // empty
-		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, 0, 8}},           //
-		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, 8, 2<<20 + 1}},   // larger than a slot
-		{Flow{From: 0, To: -1}, Packet{Range{0, 1}, 8, 8}},          //
-		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, -8, 1}},          //
-		{Flow{From: 0, To: 0, Tag: 1}, Packet{Range{0, 1}, 8, 100}}, // to itself
+		{Flow{From: 1, To: 0}, Packet{Range{0, 1}, 8, 8}},         // not from here
+		{Flow{From: 0, To: 8}, Packet{Range{0, 1}, 8, 8}},         // no such GPU
+		{Flow{From: 0, To: 2}, Packet{Range{0, 1}, 8, 8}},         // not announced
+		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, 101, 8}},       // more than announced
+		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, 8, 0}},         // empty
+		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, 0, 8}},         //
+		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, 8, 2<<20 + 1}}, // larger than a slot
+		{Flow{From: 0, To: -1}, Packet{Range{0, 1}, 8, 8}},        //
+		{Flow{From: 0, To: 1}, Packet{Range{0, 1}, -8, 1}},        //
+		{Flow{From: 0, To: 0}, Packet{Range{0, 1}, 8, 100}},       // to itself
 	} {
 		n, _ := node(t, 0, Default(), traffic)
 		if err := n.Offer(c.flow, c.packet); !errors.Is(err, ErrTraffic) {

@@ -6,9 +6,8 @@ import (
 	"gpujoin/joincore/mesh"
 )
 
-// Flow is what one GPU sends to another. Flows of a pair are told apart by Tag,
-// which the caller chooses: a relation, a column, a partition.
-type Flow struct{ From, To, Tag int }
+// Flow is what one GPU sends to another.
+type Flow struct{ From, To int }
 
 // Range is rows [Low, High) of a flow, as the source numbers them.
 type Range struct{ Low, High int64 }

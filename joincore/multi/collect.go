@@ -31,7 +31,7 @@ func (f *fragment) collect(output columns, counts []int) (*table, error) {
 			c.mem.Close()
 		}
 	}
-	if _, err := f.run(plan, func(m int) joincore.Sink { return collectors[m] }); err != nil {
+	if _, _, err := f.run(plan, func(m int) joincore.Sink { return collectors[m] }); err != nil {
 		release()
 		return nil, err
 	}

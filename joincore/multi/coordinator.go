@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -25,17 +24,12 @@ type coordinator struct {
 	opt    exec.Options
 	seed   uint64 // of the partitions
 
-	joins      []joincore.JoinStats // in post-order
-	aggregates []joincore.AggregateStats
+	stats      joincore.Stats        // so far
 	number     map[joincore.Node]int // of joins, and of aggregates, each by themselves
-	result     outcome               // of the root's fragment
 	exchanged  live.Stats
-	divided    int           // with replication, the input whose rows are divided; -1: none
-	sharedJoin []any         // what members get that partition two inputs together; nil: they do not
-	failed     atomic.Int32  // the member that has failed, if one has
-	waited     time.Duration // by members for the slowest one, at the longest
-	sent       int64         // bytes between devices
-	hops       int           // of each of them
+	divided    int          // with replication, the input whose rows are divided; -1: none
+	sharedJoin []any        // what members get that partition two inputs together; nil: they do not
+	failed     atomic.Int32 // the member that has failed, if one has
 
 	tables []*table // those that exist
 }
@@ -53,7 +47,10 @@ func newCoordinator(ctx context.Context, p *Provider, plan *joincore.Checked,
 	for i, n := range aggregates {
 		x.number[n] = i
 	}
-	x.joins, x.aggregates = make([]joincore.JoinStats, len(joins)), make([]joincore.AggregateStats, len(aggregates))
+	x.stats = joincore.Stats{
+		Provider: p.Name(), Devices: len(p.members),
+		Joins: make([]joincore.JoinStats, len(joins)), Aggregates: make([]joincore.AggregateStats, len(aggregates)),
+	}
 	return x
 }
 

@@ -2,6 +2,8 @@ package multi
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -24,7 +26,7 @@ type delivery struct {
 
 // deliver sends the rows of each partition to where the assignment wants them:
 // to[partition][member] is a set of members. Rows without a key stay where they are.
-func (s *side) deliver(to [][]uint64) (_ *table, stats live.Stats, err error) {
+func (s *side) deliver(to [][]uint64) (_ *table, err error) {
 	x := s.table.x
 	n := x.members()
 	d := &delivery{side: s, block: make([][]int, n), blocks: make([][]*block, n), rows: make([]Rows, n), sent: make([]Rows, n)}
@@ -33,7 +35,7 @@ func (s *side) deliver(to [][]uint64) (_ *table, stats live.Stats, err error) {
 	}
 	for m := range n {
 		if err := d.plan(m, to); err != nil {
-			return nil, stats, err
+			return nil, err
 		}
 	}
 	defer func() {
@@ -43,20 +45,22 @@ func (s *side) deliver(to [][]uint64) (_ *table, stats live.Stats, err error) {
 		}
 	}()
 	if err := d.allocate(); err != nil {
-		return nil, stats, err
+		return nil, err
 	}
 	if err := x.each(d.write); err != nil {
-		return nil, stats, err
+		return nil, err
 	}
-	if stats, err = live.Exchange(x.ctx, x.p.group, *x.p.opt.Exchange, d.runs()); err != nil {
-		return nil, stats, err
+	sent, err := live.Exchange(x.ctx, x.p.group, *x.p.opt.Exchange, d.runs())
+	if err != nil {
+		return nil, err
 	}
+	x.exchanged.Add(sent)
 	if err := x.each(d.fetch); err != nil {
-		return nil, stats, err
+		return nil, err
 	}
 	s.forget()
 	s.table.free()
-	return x.newTable(s.need, d.relations(), func() { free(d.rows) }), stats, nil
+	return x.newTable(s.need, d.relations(), func() { free(d.rows) }), nil
 }
 
 // plan makes the blocks of one member.
@@ -253,3 +257,86 @@ func (d *delivery) relations() []*joincore.Relation {
 	}
 	return out
 }
+
+// scatter is the second pass over the rows of one member: it writes them to blocks.
+type scatter struct {
+	x         *coordinator
+	from      *joincore.Relation
+	partition []byte // of each row
+	block     []int  // of each partition: the number of its block, or -1
+	to        []joincore.Segment
+	next      []int // rows written to each block
+}
+
+// column writes a column, which is at a position of the source and of the blocks.
+func (s *scatter) column(ctx context.Context, c joincore.Column, from, to int) error {
+	clear(s.next)
+	w := columnWriter{column: c, to: make([]*joincore.Vector, len(s.to)), used: make([]int, len(s.to))}
+	for i := range s.to {
+		v := &s.to[i].Columns[to]
+		w.to[i] = v
+		clear(v.Validity)
+		if c.Kind == joincore.Varlena {
+			clear(v.Values[:4])
+		}
+	}
+	before := 0
+	for i := range s.from.Segments {
+		segment := &s.from.Segments[i]
+		v := &segment.Columns[from]
+		for first := 0; first < segment.Rows; first += chunk {
+			if err := s.x.pause(ctx); err != nil {
+				return err
+			}
+			for row := first; row < min(first+chunk, segment.Rows); row++ {
+				b := s.block[partitionAt(s.partition, before+row)]
+				if b < 0 {
+					continue
+				}
+				if err := w.write(b, s.next[b], v, row); err != nil {
+					return err
+				}
+				s.next[b]++
+			}
+		}
+		before += segment.Rows
+	}
+	return nil
+}
+
+// columnWriter writes values of one column.
+type columnWriter struct {
+	column joincore.Column
+	to     []*joincore.Vector // by block
+	used   []int              // heap bytes of each block
+}
+
+// write writes a value of v as row at of a block.
+func (w *columnWriter) write(block, at int, v *joincore.Vector, row int) error {
+	to := w.to[block]
+	isNull := v.Null(row)
+	if !isNull && to.Validity != nil {
+		to.Validity[at/8] |= 1 << (at % 8)
+	}
+	switch width := w.column.Width; {
+	case w.column.Kind == joincore.Varlena:
+		if !isNull {
+			value := v.Variable(row)
+			if len(value) > len(to.Heap)-w.used[block] {
+				return errChanged
+			}
+			w.used[block] += copy(to.Heap[w.used[block]:], value)
+		}
+		binary.LittleEndian.PutUint32(to.Values[4*at+4:], uint32(w.used[block]))
+	case width == 8:
+		binary.LittleEndian.PutUint64(to.Values[8*at:], binary.LittleEndian.Uint64(v.Values[8*row:]))
+	case width == 4:
+		binary.LittleEndian.PutUint32(to.Values[4*at:], binary.LittleEndian.Uint32(v.Values[4*row:]))
+	default:
+		copy(to.Values[width*at:width*(at+1)], v.Values[width*row:width*(row+1)])
+	}
+	return nil
+}
+
+// errChanged says that values became longer between the two passes.
+var errChanged = fmt.Errorf("values have changed while they were read: %w", joincore.ErrInvalid)

@@ -1,6 +1,12 @@
 package multi
 
-import "gpujoin/joincore"
+import (
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+)
 
 // Divide returns the input whose rows members can divide while each of them reads all
 // other inputs whole, so that no rows have to be exchanged but partial groups. Where
@@ -8,33 +14,28 @@ import "gpujoin/joincore"
 // side that other members read as well may not return rows of its own, as in a full join,
 // and groups have to be mergeable.
 func Divide(plan *joincore.Checked, inputs []*joincore.Relation) (input int, ok bool) {
-	n := plan.Root
-	for {
-		switch node := n.(type) {
-		case *joincore.Filter:
-			n = node.Child
-			continue
-		case *joincore.Aggregate:
-			if !mergeable(node) {
-				return 0, false
-			}
-			n = node.Child
-			continue
-		}
-		break
-	}
-	return largest(dividable(n), inputs)
-}
-
-// largest returns the input of most bytes.
-func largest(list []int, inputs []*joincore.Relation) (input int, ok bool) {
 	most := int64(-1)
-	for _, i := range list {
+	for _, i := range dividable(ungrouped(plan.Root)) {
 		if b := Bytes(inputs[i]); b > most {
 			input, most = i, b
 		}
 	}
 	return input, most >= 0
+}
+
+// ungrouped returns the node below the filters and aggregates at the top of a plan; nil if the
+// groups of an aggregate cannot be merged.
+func ungrouped(n joincore.Node) joincore.Node {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return ungrouped(n.Child)
+	case *joincore.Aggregate:
+		if !mergeable(n) {
+			return nil
+		}
+		return ungrouped(n.Child)
+	}
+	return n
 }
 
 // Bytes returns the size of a relation's columns.
@@ -76,3 +77,56 @@ func dividable(n joincore.Node) []int {
 // of a join. Rows that are returned once must be on one member only.
 func copyLeft(k joincore.Kind) bool  { return k == joincore.Inner || k == joincore.Right }
 func copyRight(k joincore.Kind) bool { return k != joincore.Right && k != joincore.Full }
+
+// partitioner is a provider whose devices can join two inputs together that exceed the memory
+// of each: they partition both by their keys, and each joins some of the partitions.
+type partitioner interface {
+	device.Provider
+	// Exceeds reports whether the build side of a join is too large for one device, which
+	// would partition both inputs by itself.
+	Exceeds(build *joincore.Relation) bool
+	// SharedJoin returns, for an execution on each of the providers, what it gets as
+	// device.Options.Common to do so; nil: they cannot. The executions have the same inputs
+	// and the same seed, and return different rows. The plan has one join, of two inputs.
+	SharedJoin(members []device.Provider) []any
+}
+
+// Partitions reports whether members partition the inputs of a plan together: its rows are
+// those of one join of two inputs, of which the build side exceeds a device.
+func Partitions(p device.Provider, plan *joincore.Checked, inputs []*joincore.Relation) bool {
+	s, ok := p.(partitioner)
+	if !ok {
+		return false
+	}
+	n, ok := joined(plan.Root)
+	if !ok {
+		return false
+	}
+	left, right := n.Left.(*joincore.Scan), n.Right.(*joincore.Scan)
+	build := inputs[right.Input]
+	if (costmodel.Join{LeftRows: inputs[left.Input].Rows(), RightRows: build.Rows()}).BuildLeft() {
+		build = inputs[left.Input]
+	}
+	return s.Exceeds(build)
+}
+
+// joined returns the only join of a plan, of two different inputs, below filters and
+// aggregates whose groups can be merged.
+func joined(n joincore.Node) (*joincore.Join, bool) {
+	j, ok := ungrouped(n).(*joincore.Join)
+	if !ok || len(j.Keys) == 0 || slices.ContainsFunc(j.Keys, func(k joincore.KeyPair) bool { return k.Class == joincore.KeyVarlena }) {
+		return nil, false // devices do not partition by texts
+	}
+	left, okLeft := j.Left.(*joincore.Scan)
+	right, okRight := j.Right.(*joincore.Scan)
+	return j, okLeft && okRight && left.Input != right.Input
+}
+
+// sharedJoin returns what the members get to join two inputs together, or nil if they do not:
+// if each of them has memory for the build side.
+func (p *Provider) sharedJoin(plan *joincore.Checked, inputs []*joincore.Relation) []any {
+	if !slices.ContainsFunc(p.members, func(m device.Provider) bool { return Partitions(m, plan, inputs) }) {
+		return nil
+	}
+	return p.members[0].(partitioner).SharedJoin(p.members)
+}

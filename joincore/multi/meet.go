@@ -5,7 +5,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/exchange"
-	"gpujoin/joincore/exchange/live"
 )
 
 // slack is how many more rows than the mean a member may get before the bytes that are
@@ -31,7 +30,7 @@ func (x *coordinator) partitions(rows int64) int {
 // meet exchanges the rows of the sides of a join so that partners meet, and returns the
 // left and the right side's.
 func (x *coordinator) meet(n *joincore.Join, buildLeft bool, left, right *side) ([]*table, error) {
-	stats := &x.joins[x.number[n]]
+	stats := &x.stats.Joins[x.number[n]]
 	start := time.Now()
 	defer left.forget()
 	defer right.forget()
@@ -64,11 +63,9 @@ func (x *coordinator) meet(n *joincore.Join, buildLeft bool, left, right *side) 
 		if s == probe {
 			of = exchange.Probe
 		}
-		var sent live.Stats
-		if tables[i], sent, err = s.deliver(a.To[of]); err != nil {
+		if tables[i], err = s.deliver(a.To[of]); err != nil {
 			return nil, err
 		}
-		x.exchanged.Add(sent)
 	}
 	stats.Phases = []joincore.Phase{{Name: "exchange", Actual: time.Since(start)}}
 	return tables, nil
@@ -98,7 +95,5 @@ func (s *side) gather() (*table, error) {
 			to[0][m] = 1
 		}
 	}
-	t, sent, err := s.deliver(to)
-	x.exchanged.Add(sent)
-	return t, err
+	return s.deliver(to)
 }

@@ -3,6 +3,7 @@ package multi
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
@@ -28,19 +29,20 @@ func (c columns) below(n joincore.Node) columns {
 }
 
 // root executes the plan: fragments below the last exchange, and then the last fragment
-// into the sink.
-func (x *coordinator) root(sink joincore.Sink) error {
+// into the sink. It returns how long members waited for the sink.
+func (x *coordinator) root(sink joincore.Sink) (waited time.Duration, err error) {
 	f, err := x.fragment(x.plan.Root, columns(nil).with(x.plan.Output...))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	plan, err := f.plan(x.plan.Output)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	start := newStart(len(f.busy()))
-	x.result, err = f.run(plan, func(int) joincore.Sink { return start.sink(sink) })
-	return err
+	out, waited, err := f.run(plan, func(int) joincore.Sink { return start.sink(sink) })
+	x.stats.RowsOut, x.stats.BytesOut = out.RowsOut, out.BytesOut
+	return waited, err
 }
 
 // grouped reports whether a node is an aggregate, under filters or not.
@@ -109,9 +111,8 @@ func (x *coordinator) join(n *joincore.Join, need columns) (*fragment, error) {
 		right.key = append(right.key, keyColumn{k.Right, k.Class})
 	}
 	left.keep = n.Kind == joincore.Left || n.Kind == joincore.Full || n.Kind == joincore.Anti
-	right.keep = n.Kind == joincore.Right || n.Kind == joincore.Full
-	left.copy = n.Kind == joincore.Inner || n.Kind == joincore.Right
-	right.copy = n.Kind != joincore.Right && n.Kind != joincore.Full
+	right.keep = !copyRight(n.Kind)
+	left.copy, right.copy = copyLeft(n.Kind), copyRight(n.Kind)
 	for _, s := range []*side{&left, &right} {
 		s.need = need.below(s.node)
 		for _, k := range s.key {

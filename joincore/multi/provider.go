@@ -107,8 +107,13 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Checked, inputs [
 func (x *coordinator) execute(sink joincore.Sink, stats *joincore.Stats) error {
 	start := time.Now()
 	defer x.close()
-	err := x.root(sink)
-	x.report(stats, time.Since(start))
+	waited, err := x.root(sink)
+	*stats = x.stats
+	stats.JoinTime = time.Since(start) - waited
+	if e := x.exchanged; e.Batches > 0 {
+		stats.Sent += e.Bytes
+		stats.Hops = max(stats.Hops, int(e.Hops/e.Batches))
+	}
 	return err
 }
 

@@ -1,10 +1,53 @@
 package multi
 
 import (
+	"context"
+	"strings"
+
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 )
+
+// replicate executes a plan by replication, or on one member alone.
+func (p *Provider) replicate(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
+	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
+	alone, reason := p.members[0], "the plan cannot be divided among devices"
+	input, ok := Divide(plan, inputs)
+	shared := p.sharedJoin(plan, inputs)
+	if (ok || shared != nil) && len(p.members) > 1 {
+		x := newCoordinator(ctx, p, plan, inputs, mem, opt)
+		x.divided, x.sharedJoin = input, shared
+		if shared != nil {
+			x.divided = -1
+		}
+		watched := &joincore.WatchedSink{Sink: sink}
+		err := x.execute(watched, stats)
+		if err == nil || !p.again(ctx, watched, err) {
+			return err
+		}
+		*stats = joincore.Stats{}
+		reason, _, _ = strings.Cut(err.Error(), "\n")
+		if x.failed.Load() == 0 {
+			alone = p.members[1]
+		}
+	}
+	err := exec.Run(ctx, alone, plan, inputs, mem, sink, opt, stats)
+	stats.Alone = reason
+	return err
+}
+
+// again reports whether one device may execute a plan on which several have failed: no row
+// has been returned, and neither the caller nor the rows are the cause.
+func (p *Provider) again(ctx context.Context, sink *joincore.WatchedSink, err error) bool {
+	for _, m := range p.members {
+		if device.Lost(m, err) != nil {
+			return false
+		}
+	}
+	return ctx.Err() == nil && !sink.Returned() && !sink.Failed(err) && !joincore.Final(err)
+}
 
 // copied returns an input that each member reads whole.
 func (x *coordinator) copied(input int) *table {
@@ -99,9 +142,9 @@ type sharer interface {
 	Share(members []device.Provider, inputs []int) []any
 }
 
-// common returns what the members get as Options.Common, or nil. works says which of them
+// common returns what the members get as Options.Common, or nil. busy lists those that
 // execute the fragment.
-func (f *fragment) common(works []bool) []any {
+func (f *fragment) common(busy []int) []any {
 	if f.copartitions {
 		return f.x.sharedJoin
 	}
@@ -115,21 +158,16 @@ func (f *fragment) common(works []bool) []any {
 	if !ok || len(inputs) == 0 {
 		return nil
 	}
-	var members []device.Provider
-	for m, p := range f.x.p.members {
-		if works[m] {
-			members = append(members, p)
-		}
-	}
-	list := make([]any, len(works))
-	if len(members) < 2 {
+	list := make([]any, f.x.members())
+	if len(busy) < 2 {
 		return list
 	}
-	shared := s.Share(members, inputs)
-	for m := range works {
-		if works[m] {
-			list[m], shared = shared[0], shared[1:]
-		}
+	members := make([]device.Provider, len(busy))
+	for i, m := range busy {
+		members[i] = f.x.p.members[m]
+	}
+	for i, c := range s.Share(members, inputs) {
+		list[busy[i]] = c
 	}
 	return list
 }

@@ -3,6 +3,8 @@ package multi
 import (
 	"context"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"gpujoin/joincore"
@@ -11,19 +13,16 @@ import (
 )
 
 // run has the members execute the fragment, frees its tables, and adds up the members'
-// statistics. sink returns where a member's rows go.
-func (f *fragment) run(plan *joincore.Checked, sink func(member int) joincore.Sink) (outcome, error) {
+// statistics. sink returns where a member's rows go, and waited is for how long they waited
+// for it.
+func (f *fragment) run(plan *joincore.Checked, sink func(member int) joincore.Sink) (out joincore.Stats, waited time.Duration, err error) {
 	x := f.x
 	defer f.free()
-	stats := make([]joincore.Stats, x.members())
-	works := make([]bool, x.members())
-	for _, m := range f.busy() {
-		works[m] = true
-	}
+	stats, busy := make([]joincore.Stats, x.members()), f.busy()
 	start := time.Now()
-	common := f.common(works)
-	err := x.each(func(ctx context.Context, member int) error {
-		if !works[member] {
+	common := f.common(busy)
+	err = x.each(func(ctx context.Context, member int) error {
+		if !slices.Contains(busy, member) {
 			return nil
 		}
 		inputs := make([]*joincore.Relation, len(f.tables))
@@ -45,19 +44,17 @@ func (f *fragment) run(plan *joincore.Checked, sink func(member int) joincore.Si
 		}
 		return err
 	})
-	out := outcome{wall: time.Since(start)}
+	waited = time.Since(start)
 	for m := range stats {
-		if works[m] {
-			out.add(f, &stats[m])
-		}
+		f.add(&out, &stats[m])
 	}
-	x.waited = max(x.waited, idle(stats, works))
-	x.sent += out.sent
-	x.hops = max(x.hops, out.hops)
+	x.stats.Waited = max(x.stats.Waited, idle(stats))
+	x.stats.Sent += out.Sent
+	x.stats.Hops = max(x.stats.Hops, out.Hops)
 	if err == nil {
-		f.note(out)
+		f.note(&out)
 	}
-	return out, err
+	return out, max(waited-out.JoinTime, 0), err
 }
 
 // decide makes all members decide alike where there is something to decide.
@@ -78,47 +75,33 @@ func (f *fragment) decide(join int, own costmodel.Decision) costmodel.Decision {
 
 // idle returns how long the member that was done first had no work while the last one
 // was busy.
-func idle(stats []joincore.Stats, works []bool) time.Duration {
+func idle(stats []joincore.Stats) time.Duration {
 	first, last := time.Duration(math.MaxInt64), time.Duration(0)
-	for m := range stats {
-		took := time.Duration(0)
-		if works[m] {
-			took = stats[m].JoinTime
-		}
-		first, last = min(first, took), max(last, took)
+	for _, s := range stats {
+		first, last = min(first, s.JoinTime), max(last, s.JoinTime)
 	}
 	return last - first
 }
 
-// outcome is what the members report of a fragment, together. They work at the same
-// time, so that times are those of the slowest.
-type outcome struct {
-	rows, bytes int64
-	time        time.Duration // without waiting for the sink
-	wall        time.Duration
-	joins       []joincore.JoinStats // in post-order
-	aggregates  []joincore.AggregateStats
-	sent        int64 // bytes that devices copied from each other
-	hops        int   // links that each of these bytes crossed
-}
-
-func (o *outcome) add(f *fragment, s *joincore.Stats) {
-	o.sent += s.Sent
-	o.hops = max(o.hops, s.Hops)
-	o.rows += s.RowsOut
-	o.bytes += s.BytesOut
-	o.time = max(o.time, s.JoinTime)
+// add adds what a member reports of a fragment. Members work at the same time, so that times
+// are those of the slowest.
+func (f *fragment) add(to, s *joincore.Stats) {
+	to.Sent += s.Sent
+	to.Hops = max(to.Hops, s.Hops)
+	to.RowsOut += s.RowsOut
+	to.BytesOut += s.BytesOut
+	to.JoinTime = max(to.JoinTime, s.JoinTime)
 	for i := range s.Joins {
-		if i == len(o.joins) {
-			o.joins = append(o.joins, joincore.JoinStats{})
+		if i == len(to.Joins) {
+			to.Joins = append(to.Joins, joincore.JoinStats{})
 		}
-		addJoin(&o.joins[i], &s.Joins[i], f.joins[i].same)
+		addJoin(&to.Joins[i], &s.Joins[i], f.joins[i].same)
 	}
 	for i := range s.Aggregates {
-		if i == len(o.aggregates) {
-			o.aggregates = append(o.aggregates, joincore.AggregateStats{})
+		if i == len(to.Aggregates) {
+			to.Aggregates = append(to.Aggregates, joincore.AggregateStats{})
 		}
-		a, b := &o.aggregates[i], &s.Aggregates[i]
+		a, b := &to.Aggregates[i], &s.Aggregates[i]
 		if a.Strategy == "" || a.RowsIn < b.RowsIn {
 			a.Strategy = b.Strategy
 		}
@@ -173,16 +156,16 @@ func longest(phases []joincore.Phase, p joincore.Phase) []joincore.Phase {
 }
 
 // note keeps the statistics of the fragment's joins and aggregates.
-func (f *fragment) note(o outcome) {
+func (f *fragment) note(o *joincore.Stats) {
 	x := f.x
-	for i := range min(len(f.joins), len(o.joins)) {
-		j := &x.joins[x.number[f.joins[i].of]]
+	for i := range o.Joins {
+		j := &x.stats.Joins[x.number[f.joins[i].of]]
 		if !f.joins[i].exchanged {
-			*j = o.joins[i]
+			*j = o.Joins[i]
 			continue
 		}
 		moved, build, probe := j.Phases, j.BuildRows, j.ProbeRows
-		*j = o.joins[i]
+		*j = o.Joins[i]
 		// The members do not see rows that find no partner, and see copies.
 		j.BuildRows, j.ProbeRows = build, probe
 		j.Phases = append(moved, j.Phases...)
@@ -190,11 +173,9 @@ func (f *fragment) note(o outcome) {
 			j.Time += p.Actual
 		}
 	}
-	for i, g := range f.aggregates {
-		if i == len(o.aggregates) {
-			break
-		}
-		a, own := &x.aggregates[x.number[g.of]], o.aggregates[i]
+	for i, own := range o.Aggregates {
+		g := f.aggregates[i]
+		a := &x.stats.Aggregates[x.number[g.of]]
 		if g.merges {
 			own.RowsIn, own.Strategy = a.RowsIn, a.Strategy
 			own.Time += a.Time
@@ -204,15 +185,66 @@ func (f *fragment) note(o outcome) {
 	}
 }
 
-// report fills in the statistics of the execution.
-func (x *coordinator) report(s *joincore.Stats, took time.Duration) {
-	s.Provider = x.p.Name()
-	s.RowsOut, s.BytesOut = x.result.rows, x.result.bytes
-	s.JoinTime = took - max(x.result.wall-x.result.time, 0) // without waiting for the sink
-	s.Joins, s.Aggregates = x.joins, x.aggregates
-	s.Devices, s.Waited = x.members(), x.waited
-	s.Sent, s.Hops = x.sent+x.exchanged.Bytes, x.hops
-	if x.exchanged.Batches > 0 {
-		s.Hops = max(s.Hops, int(x.exchanged.Hops/x.exchanged.Batches))
+// start holds back the rows of members until each of them has some or has ended. A member
+// that lacks memory fails before that, and then another one can execute the plan alone.
+type start struct {
+	mu      sync.Mutex
+	missing int
+	begun   chan struct{} // closed when none is missing
+	heap    []float64     // that batches of all members are asked with; nil: none yet
+}
+
+func newStart(members int) *start { return &start{missing: members, begun: make(chan struct{})} }
+
+// alike is by which factor members' mean sizes of values may differ for batches to be alike.
+const alike = 2
+
+// common returns the mean sizes of values that a batch is asked with. Members whose means
+// differ little ask alike, because a sink may have batches ready for one shape only.
+func (s *start) common(heap []float64) []float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heap == nil {
+		s.heap = slices.Clone(heap)
+	}
+	larger := slices.Clone(heap)
+	for i, mean := range heap {
+		if mean > alike*s.heap[i] || s.heap[i] > alike*mean {
+			return heap
+		}
+		larger[i] = max(mean, s.heap[i])
+	}
+	s.heap = larger
+	return larger
+}
+
+// sink returns where one member's rows go.
+func (s *start) sink(to joincore.Sink) *startSink { return &startSink{Sink: to, start: s} }
+
+type startSink struct {
+	joincore.Sink
+	start *start
+	once  sync.Once
+}
+
+// arrive says that the member has rows or has ended. It may be called several times.
+func (s *startSink) arrive() {
+	s.once.Do(func() {
+		s.start.mu.Lock()
+		defer s.start.mu.Unlock()
+		if s.start.missing--; s.start.missing == 0 {
+			close(s.start.begun)
+		}
+	})
+}
+
+// NewBatch implements joincore.Sink.
+func (s *startSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
+	s.arrive()
+	select {
+	case <-s.start.begun:
+		return s.Sink.NewBatch(ctx, s.start.common(heap))
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }

@@ -161,9 +161,6 @@ func (s *simulator) pass(gpu int) {
 	}
 }
 
-// Now implements exchange.Fabric.
-func (s *simulator) Now() time.Duration { return s.now }
-
 // Send implements exchange.Fabric.
 func (s *simulator) Send(b *exchange.Batch, into exchange.Place) {
 	s.note(1, int64(b.From()), int64(b.To()), b.Packets[0].Rows.Low, int64(len(b.Packets)), int64(into.Class), int64(into.First))
