@@ -54,7 +54,7 @@
 // below it (rowid.Groups). The groups become an input of the execution: a view whose
 // columns are on the device. Carried columns are gathered by the row that was noted for
 // each group; those that no kernel gathers are copied by the host, through the same
-// row numbers (derived.go).
+// row numbers.
 //
 // # Hashes
 //

@@ -13,7 +13,7 @@
 //
 // SMJ-OM sorts payload with the key (GFTR); SMJ-UM sorts row ids with the key and gathers
 // payload at the end (GFUR). A join knows how much memory it needs before its first
-// allocation (smj_volume.go). If that exceeds its bound or the free memory, SMJ-OM sorts
+// allocation (smjVolume). If that exceeds its bound or the free memory, SMJ-OM sorts
 // one payload column at a time, and row ids are stored in the result's own columns until
 // the last of these has been gathered.
 //

@@ -13,6 +13,7 @@ import (
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -192,3 +193,214 @@ func (j *materialisedJoin) Report() joincore.JoinStats {
 
 // Release gives the build side's columns back.
 func (j *materialisedJoin) Release() { j.e.workspace.arena.Rewind(j.mark) }
+
+// materialisedSide is a side of a join as columns, and what each of them is.
+type materialisedSide struct {
+	columnar.Side
+	// plain is the key's column, if the key is one column. Other keys are
+	// concatenated parts, which are not read later.
+	plain   *joincore.ColumnRef
+	keyKept bool // the key is read later
+	payload []payload
+}
+
+// payload is what a column that is moved is: the values of a column, whether
+// they are NULL, or the row numbers of an input.
+type payload struct {
+	kind   rowid.PayloadKind
+	column joincore.ColumnRef
+	member
+}
+
+// materialise returns the columns of those rows of a space that have a key,
+// gathered where they are reached by row number; nil where no row can have one.
+func (e *execution) materialise(ctx context.Context, all *space, key *device.Key, keep device.Keep) (*materialisedSide, error) {
+	s, err := e.keyed(ctx, all, key, keep)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	w := &materialisedSide{Side: columnar.Side{Rows: s.rows}}
+	if err := w.takeKey(ctx, e, s, key); err != nil {
+		return nil, err
+	}
+	isKey := func(ref joincore.ColumnRef) bool { return w.plain != nil && ref == *w.plain }
+	w.keyKept = slices.ContainsFunc(slices.Concat(keep.Columns, keep.Late), isKey)
+	carried, numbered := keep.Carried(func(ref joincore.ColumnRef) bool {
+		_, here := s.carried[ref]
+		return isKey(ref) || rowid.Movable(e.describe(ref)) && (here || slices.Contains(keep.Columns, ref))
+	})
+	for _, ref := range carried {
+		if isKey(ref) {
+			continue
+		}
+		if err := w.addValues(ctx, e, s, ref); err != nil {
+			return nil, err
+		}
+	}
+	for _, input := range numbered {
+		if err := w.addNumbers(e, s, input); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// addValues adds a column. The join waits for the upload of one that it reads where it is.
+func (w *materialisedSide) addValues(ctx context.Context, e *execution, s *space, ref joincore.ColumnRef) error {
+	var ready []*driver.Event
+	c, err := e.lookupAfter(ctx, s, func(event *driver.Event) error {
+		ready = append(ready, event)
+		return nil
+	})(ref)
+	if err != nil || c.Missing {
+		return err
+	}
+	if inPlace(c) {
+		w.Pending = append(w.Pending, ready...)
+	} else {
+		for _, event := range ready {
+			if err := e.workspace.main.Stream().Wait(event); err != nil {
+				return err
+			}
+		}
+	}
+	column, valid, err := e.dense(c, w.Rows)
+	if err != nil {
+		return err
+	}
+	w.add(column, payload{kind: rowid.PayloadValues, column: ref})
+	if valid != 0 {
+		w.add(columnar.Column{Addr: valid, Bytes: 1}, payload{kind: rowid.PayloadValidity, column: ref})
+	}
+	return nil
+}
+
+func (w *materialisedSide) addNumbers(e *execution, s *space, input int) error {
+	m, ok := s.members[input]
+	if !ok {
+		return nil
+	}
+	if m.positions == 0 {
+		to, err := e.workspace.arena.Take(4 * s.rows)
+		if err != nil {
+			return err
+		}
+		if err := e.workspace.main.Number(s.rows, to); err != nil {
+			return err
+		}
+		m.positions = to
+	}
+	w.add(columnar.Column{Addr: m.positions, Bytes: 4}, payload{kind: rowid.PayloadRowIDs, column: joincore.ColumnRef{Input: input}, member: m})
+	return nil
+}
+
+func (w *materialisedSide) add(c columnar.Column, p payload) {
+	w.Payload = append(w.Payload, c)
+	w.payload = append(w.payload, p)
+}
+
+// inPlace reports whether a join can read a column where it is.
+func inPlace(c rowid.Column) bool {
+	return c.Positions == 0 && c.Values%16 == 0 && c.Validity%16 == 0
+}
+
+// dense returns a column with a value for each row of its space, and where
+// there are NULLs a byte a row, both aligned as a columnar.Column is.
+func (e *execution) dense(c rowid.Column, rows int64) (columnar.Column, driver.Ptr, error) {
+	if inPlace(c) {
+		return columnar.Column{Addr: c.Values, Bytes: c.Width}, c.Validity, nil
+	}
+	arena := e.workspace.arena
+	to, err := arena.Take(rows * int64(c.Width))
+	if err != nil {
+		return columnar.Column{}, 0, err
+	}
+	var valid driver.Ptr
+	if c.Validity != 0 || c.Optional {
+		if valid, err = arena.Take(rows); err != nil {
+			return columnar.Column{}, 0, err
+		}
+	}
+	return columnar.Column{Addr: to, Bytes: c.Width}, valid, e.workspace.main.Gather(c, 0, rows, to, valid)
+}
+
+// cover adds the columns of a result, from the given row on, to a space.
+func (w *materialisedSide) cover(s *space, key columnar.Column, columns []columnar.Column, first int64) {
+	at := func(c columnar.Column) driver.Ptr { return c.Addr + driver.Ptr(first*int64(c.Bytes)) }
+	if w.keyKept {
+		s.carried[*w.plain] = rowid.Column{Values: at(key), Width: key.Bytes}
+	}
+	for i, p := range w.payload {
+		c := columns[i]
+		switch p.kind {
+		case rowid.PayloadValues:
+			s.carried[p.column] = rowid.Column{Values: at(c), Width: c.Bytes}
+		case rowid.PayloadValidity: // follows the values
+			column := s.carried[p.column]
+			column.Validity = at(c)
+			s.carried[p.column] = column
+		case rowid.PayloadRowIDs:
+			s.members[p.column.Input] = member{view: p.view, positions: at(c), optional: p.optional}
+		}
+	}
+}
+
+// keyed returns the rows of a space that have a key: an inner join reads no
+// others. That is the space itself where it has no NULLs there, or none turn
+// up: nothing is moved then. nil: a part of the key is NULL in all rows.
+func (e *execution) keyed(ctx context.Context, s *space, key *device.Key, keep device.Keep) (*space, error) {
+	find, nullable := e.lookup(ctx, s, e.workspace.main.Stream()), false
+	for _, p := range key.Parts {
+		c, err := find(p.Column)
+		if c.Missing || err != nil {
+			return nil, err
+		}
+		nullable = nullable || c.Validity != 0 || c.Optional
+	}
+	if !nullable {
+		return s, nil
+	}
+	mark := e.workspace.arena.Mark()
+	chosen, rows, err := e.choose(s.rows, func(to driver.Ptr) (int64, error) {
+		return e.workspace.main.Keyed(ctx, e.side(ctx, s), key, to, func() {
+			if v, ok := s.base(); ok { // upload payload while the keys are checked
+				v.Fetch(ctx, e.columnsRead(v.number, key, nil, keep))
+			}
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rows == s.rows {
+		e.workspace.arena.Rewind(mark)
+		return s, nil
+	}
+	keep.Columns = slices.Clone(keep.Columns)
+	for _, p := range key.Parts {
+		keep.Columns = append(keep.Columns, p.Column)
+	}
+	out := e.workspace.newSpace(rows)
+	return out, out.pick(s, chosen, keep)
+}
+
+// takeKey makes the key column of rows that have a key: a column as it is, where
+// that is as wide as the key, or its parts side by side.
+func (w *materialisedSide) takeKey(ctx context.Context, e *execution, s *space, key *device.Key) error {
+	column, bytes := &key.Parts[0].Column, rowid.KeyBytes(key)
+	if len(key.Parts) == 1 && e.describe(*column).Width == bytes {
+		c, err := e.lookup(ctx, s, e.workspace.main.Stream())(*column)
+		if err != nil {
+			return err
+		}
+		w.plain = column
+		c.Validity, c.Optional = 0, false
+		w.Key, _, err = e.dense(c, s.rows)
+		return err
+	}
+	to, err := e.workspace.arena.Take(s.rows * int64(bytes))
+	if err != nil {
+		return err
+	}
+	w.Key = columnar.Column{Addr: to, Bytes: bytes}
+	return e.workspace.main.Keys(ctx, e.side(ctx, s), key, to)
+}
