@@ -182,3 +182,62 @@ const maxBits = 11
 func Bits(build int64) int {
 	return min(max(bits.Len64(uint64(max(build, 1)-1)/partitionRows), 1), maxBits)
 }
+
+// Machine says how fast one core of this machine is at what PostgreSQL's own plans do,
+// and how large its caches are. The extension's planner scales its rates of native plans
+// by it, so that they hold on machines that differ from the one where they were measured.
+type Machine struct {
+	ProbeNS       float64 // time of a probe of a hash table in the core's own cache
+	LoadNS        float64 // time of a load from memory whose address is the result of the load before
+	CachedBytes   float64 // size up to which random accesses hit a cache
+	UncachedBytes float64 // size from which on they all miss
+}
+
+// TypicalMachine was measured on a virtual machine with cores of about 3 GHz, on which
+// the planner's rates of native plans were measured, too.
+var TypicalMachine = Machine{ProbeNS: 3.9, LoadNS: 170, CachedBytes: 2e6, UncachedBytes: 128e6}
+
+// plausible reports whether m can hold measured values.
+func (m *Machine) plausible() bool {
+	for _, ns := range []float64{m.ProbeNS, m.LoadNS} {
+		if !(ns > 0 && ns < 1e4) {
+			return false
+		}
+	}
+	return m.CachedBytes >= 1<<10 && m.CachedBytes < m.UncachedBytes && m.UncachedBytes <= 1<<40
+}
+
+// PairColumns is how many columns the join returns whose rates Rates.BuildNS and
+// Rates.ProbeNS are. ColumnNS is added for each further one.
+const PairColumns = 2
+
+// CoreJoin describes a join on cores before it runs.
+type CoreJoin struct {
+	Algorithm                    joincore.Algorithm // 0: as chosen by Rates.Algorithm
+	BuildRows, ProbeRows, Result int64
+	Columns                      int // columns written per result row
+}
+
+// moved is the share of a partitioned join's rates that is moving rows into
+// partitions; the rest is matching.
+const moved = 0.5
+
+// Predict returns the predicted time of each phase of a join on the given
+// number of cores, in ms. The prediction is empty for algorithms without
+// measured rates.
+func (r *Rates) Predict(j CoreJoin, cores int) Prediction {
+	of := func(rows int64, ns float64) float64 { return float64(rows) * ns / float64(max(cores, 1)) / perMS }
+	ns := r.Probe(j.BuildRows)
+	ns = max(ns-PairColumns*r.ColumnNS, ns/2) // what it was measured with is gathered, too
+	build, probe := of(j.BuildRows, r.Build(j.BuildRows)), of(j.ProbeRows, ns)
+	var p Prediction
+	switch j.Algorithm {
+	case joincore.NPJ, 0:
+		p = Prediction{{PhaseBuild, build}, {PhaseMatch, probe}}
+	case joincore.PHJUM, joincore.PHJOM:
+		p = Prediction{{PhaseBuildSide, build * moved}, {PhaseProbeSide, probe * moved}, {PhaseMatch, (build + probe) * (1 - moved)}}
+	default:
+		return nil
+	}
+	return append(p, PhaseMS{PhaseGather, of(j.Result, r.ColumnNS*float64(j.Columns))})
+}

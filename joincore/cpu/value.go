@@ -212,3 +212,188 @@ func (c *truthValue) eval(st *stream, r *rows, out *vector) error {
 	out.nullable = some != 0
 	return nil
 }
+
+// caseValue is CASE. Each arm is evaluated for the rows that take it.
+type caseValue struct {
+	whens []when
+	other value
+}
+
+type when struct {
+	condition condition
+	then      value
+}
+
+func compileCase(c *joincore.Case, parameters []joincore.Parameter) *caseValue {
+	out := &caseValue{other: compileValue(c.Else, parameters)}
+	for _, w := range c.Whens {
+		out.whens = append(out.whens, when{compile(w.Condition, parameters), compileValue(w.Then, parameters)})
+	}
+	return out
+}
+
+func (c *caseValue) eval(st *stream, r *rows, out *vector) error {
+	out.allNull(r.n)
+	return c.from(st, r, nil, out, c.whens)
+}
+
+// from evaluates the arms that are left for the rows r, whose numbers in out
+// are in sel; nil: all.
+func (c *caseValue) from(st *stream, r *rows, sel []uint32, out *vector, whens []when) error {
+	if r.n == 0 {
+		return nil
+	}
+	if len(whens) == 0 {
+		return st.putValue(c.other, r, sel, out)
+	}
+	t := st.takeTruth(r.n)
+	defer st.drop(0, 1, 0)
+	if err := whens[0].condition.eval(st, r, t); err != nil {
+		return err
+	}
+	taken := st.takeSubset(r, t, 1<<isTrue)
+	defer st.drop(0, 0, 1)
+	if taken.rows.n == r.n { // sel, not the subset's own numbers
+		return st.putValue(whens[0].then, r, sel, out)
+	}
+	if taken.rows.n == 0 {
+		return c.from(st, r, sel, out, whens[1:])
+	}
+	taken.renumber(sel)
+	if err := st.putValue(whens[0].then, taken.rows, taken.sel, out); err != nil {
+		return err
+	}
+	left := st.takeSubset(r, t, 1<<isFalse|1<<isUnknown)
+	defer st.drop(0, 0, 1)
+	left.renumber(sel)
+	return c.from(st, left.rows, left.sel, out, whens[1:])
+}
+
+// renumber makes the subset's numbers, which count in a subset whose own
+// numbers are sel, those of what sel counts in; nil: the same.
+func (s *subset) renumber(sel []uint32) {
+	if sel == nil {
+		return
+	}
+	for j, i := range s.sel {
+		s.sel[j] = sel[i]
+	}
+}
+
+// putValue evaluates v for the rows r and writes it to the rows sel of out.
+func (st *stream) putValue(v value, r *rows, sel []uint32, out *vector) error {
+	if sel == nil {
+		return v.eval(st, r, out)
+	}
+	got := st.takeVector()
+	defer st.drop(1, 0, 0)
+	if err := v.eval(st, r, got); err != nil {
+		return err
+	}
+	out.put(sel, got)
+	return nil
+}
+
+// coalesce is the first argument that is not NULL. Each is evaluated for the
+// rows for which those before it are NULL.
+type coalesce struct{ args []value }
+
+func (c *coalesce) eval(st *stream, r *rows, out *vector) error {
+	if err := c.args[0].eval(st, r, out); err != nil {
+		return err
+	}
+	for _, a := range c.args[1:] {
+		if !out.nullable {
+			return nil
+		}
+		if out.all {
+			if err := a.eval(st, r, out); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.fill(st, r, out, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill sets the NULLs of out to the values of a.
+func (c *coalesce) fill(st *stream, r *rows, out *vector, a value) error {
+	missing := st.takeSubset(r, out.nulls[:out.n], 1<<1)
+	defer st.drop(0, 0, 1)
+	if missing.rows.n == 0 {
+		out.nullable = false
+		return nil
+	}
+	return st.putValue(a, missing.rows, missing.sel, out)
+}
+
+// datePart is a field of a date.
+type datePart struct {
+	part joincore.DateField
+	arg  value
+}
+
+func (c *datePart) eval(st *stream, r *rows, out *vector) error {
+	if err := c.arg.eval(st, r, out); err != nil {
+		return err
+	}
+	if !out.narrow() {
+		return joincore.ErrArithmetic
+	}
+	lo := out.lo[:out.n]
+	for _, day := range lo { // 0 where it is NULL
+		if day < joincore.FirstDate || day > joincore.LastDate {
+			return joincore.ErrArithmetic
+		}
+	}
+	switch c.part {
+	case joincore.Year:
+		for i, day := range lo {
+			year, _, _ := civil(day)
+			lo[i] = year
+		}
+	case joincore.Month:
+		for i, day := range lo {
+			_, month, _ := civil(day)
+			lo[i] = month
+		}
+	default:
+		for i, day := range lo {
+			_, _, dayOfMonth := civil(day)
+			lo[i] = dayOfMonth
+		}
+	}
+	out.canonical()
+	return nil
+}
+
+// civil returns the year (there is none 0), month and day of a date. It counts
+// days from March 1 of the year -4800, so that leap days end years and all
+// divisions are unsigned (Hinnant, chrono-compatible low-level date
+// algorithms).
+func civil(day int64) (year, month, dayOfMonth int64) {
+	const (
+		period = 146_097                      // days of 400 years
+		start  = 719_468 + 10_957 + 12*period // from that March 1 to 2000-01-01
+	)
+	z := uint32(day + start)
+	era := z / period
+	doe := z - era*period
+	yoe := (doe - doe/1460 + doe/36_524 - doe/146_096) / 365
+	doy := doe - (365*yoe + yoe/4 - yoe/100)
+	mp := (5*doy + 2) / 153
+	dayOfMonth = int64(doy - (153*mp+2)/5 + 1)
+	year = int64(yoe) + 400*int64(era) - 4800
+	month = int64(mp) + 3
+	if month > 12 {
+		month -= 12
+		year++
+	}
+	if year <= 0 {
+		year--
+	}
+	return year, month, dayOfMonth
+}

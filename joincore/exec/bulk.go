@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"gpujoin/joincore"
@@ -185,4 +186,122 @@ func (b *bulk) collected(n joincore.Node, w wanted) (device.Space, func(), error
 		return nil, nil, err
 	}
 	return s, s.Release, nil
+}
+
+// aggregate groups the rows of its child and returns the groups. Filters right below it
+// are part of the step: their rows are never stored. The groups stay until an aggregate
+// above has read them, or until the end: columns of theirs may be fetched by row number.
+func (b *bulk) aggregate(n *joincore.Aggregate) (device.Space, error) {
+	child, where := unfiltered(n.Child)
+	groups, err := b.dev.Aggregate(b.ctx, b.aggregateSpec(n), where)
+	if err != nil {
+		return nil, err
+	}
+	defer groups.Release()
+	defer func() { b.groups[slices.Index(b.aggregates, n)] = groups.Report() }()
+	// Carried columns are fetched by row number at the end.
+	own := *n
+	own.Carry = nil
+	read := newColumns(joincore.AggregateColumns(&own)).with(joincore.Columns(where)...)
+	err = b.node(child, wanted{all: read, soon: read, numbered: inputsOf(n.Carry)}, b.guarded(func(s device.Space) error {
+		return groups.Add(b.ctx, s)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	space, err := groups.Space(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.releaseGroups(n.Child)
+	rows, err := b.dev.Rows(space).Wait(b.ctx)
+	if err != nil {
+		space.Release()
+		return nil, err
+	}
+	b.spaces[n.ID], b.rows[n] = space, rows
+	return space, nil
+}
+
+// releaseGroups releases the groups of the aggregates of a tree.
+func (b *bulk) releaseGroups(n joincore.Node) {
+	for _, a := range slices.Backward(joincore.Aggregates(n)) {
+		if s := b.spaces[a.ID]; s != nil {
+			s.Release()
+			b.spaces[a.ID] = nil
+		}
+	}
+}
+
+// unfiltered returns what filters on top of a node take, and all of their conditions in
+// the order in which they are evaluated; nil: there are none.
+func unfiltered(n joincore.Node) (joincore.Node, joincore.Expr) {
+	var all []joincore.Expr
+	for {
+		f, ok := n.(*joincore.Filter)
+		if !ok {
+			break
+		}
+		all = append(all, f.Predicate)
+		n = f.Child
+	}
+	slices.Reverse(all)
+	switch len(all) {
+	case 0:
+		return n, nil
+	case 1:
+		return n, all[0]
+	}
+	return n, &joincore.And{Args: all}
+}
+
+// wanted is what is read of the rows of a node, further up in the plan.
+type wanted struct {
+	all  columns
+	soon columns // what the next step reads, or the plan returns
+	// numbered are the inputs whose row numbers some step above keeps.
+	numbered []int
+}
+
+// below returns the columns that the child of n must return, given that w is required
+// of n: those that n reads, those that the plan returns, and those that later steps
+// read, which may be gathered later (GFTR, section 5.2.7).
+func (b *bulk) below(n joincore.Node, w wanted, reads []joincore.ColumnRef) wanted {
+	soon := newColumns(b.plan.Output)
+	if _, ok := n.(*joincore.Filter); ok {
+		soon = w.soon // what a filter returns is as good as what it takes
+	}
+	return wanted{all: w.all.with(reads...), soon: soon.with(reads...), numbered: b.keep(w, joincore.Sources(n)).Inputs}
+}
+
+// sideOf returns what is wanted of a side of a join.
+func (b *bulk) sideOf(n *joincore.Join, s *side, w wanted) wanted {
+	return b.below(n, w, append(joincore.Columns(n.Residual), s.key.Columns()...))
+}
+
+// keep says which of the wanted columns the rows of some inputs have to carry.
+func (b *bulk) keep(w wanted, inputs []int) device.Keep {
+	var k device.Keep
+	byNumber := func(input int) {
+		if !slices.Contains(k.Inputs, input) {
+			k.Inputs = append(k.Inputs, input)
+		}
+	}
+	for _, i := range w.numbered {
+		if slices.Contains(inputs, i) {
+			byNumber(i)
+		}
+	}
+	for _, c := range w.all.of(inputs) {
+		switch {
+		case b.schema.Column(c).Kind != joincore.Fixed:
+			byNumber(c.Input)
+		case w.soon[c]:
+			k.Columns = append(k.Columns, c)
+		default:
+			k.Late = append(k.Late, c)
+			byNumber(c.Input)
+		}
+	}
+	return k
 }

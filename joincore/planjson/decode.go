@@ -5,6 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
 
 	"gpujoin/joincore"
 )
@@ -153,3 +157,138 @@ func (j *Job) parameter(i int, isText bool) (joincore.Value, error) {
 	}
 	return joincore.ParameterIndex(i), nil
 }
+
+// checkShape scans the tokens of b once, before any structure is built. It
+// rejects input that encoding/json accepts or rejects only after much work:
+// invalid UTF-8, deep nesting, trailing bytes, and duplicate member names. The
+// decoder compares names without regard to case, also beyond ASCII: names may
+// have no character that another one is equal to.
+func checkShape(b []byte) error {
+	if len(b) > MaxBytes {
+		return fmt.Errorf("%w: has %d bytes, may have at most %d", ErrMalformed, len(b), MaxBytes)
+	}
+	if !utf8.Valid(b) {
+		return fmt.Errorf("%w: not valid UTF-8", ErrMalformed)
+	}
+	type level struct {
+		object bool
+		key    bool // the next string is a member name
+		names  map[string]struct{}
+	}
+	var stack []level
+	objects := 0
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	for first := true; first || len(stack) > 0; first = false {
+		tok, err := dec.Token()
+		if err != nil {
+			return fmt.Errorf("%w: %v", ErrMalformed, err)
+		}
+		if n := len(stack); n > 0 && stack[n-1].object {
+			top := &stack[n-1]
+			if name, ok := tok.(string); ok && top.key {
+				if strings.ContainsFunc(name, foreign) {
+					return fmt.Errorf("%w: unknown member %q", ErrMalformed, name)
+				}
+				if _, dup := top.names[name]; dup {
+					return fmt.Errorf("%w: member %q occurs twice", ErrMalformed, name)
+				}
+				top.names[name] = struct{}{}
+				top.key = false
+				continue
+			}
+			top.key = true // tok is, or opens, the member's value
+		}
+		d, ok := tok.(json.Delim)
+		if !ok {
+			continue
+		}
+		switch d {
+		case '{':
+			if objects++; objects > MaxObjects {
+				return fmt.Errorf("%w: more than %d objects", ErrMalformed, MaxObjects)
+			}
+			stack = append(stack, level{object: true, key: true, names: map[string]struct{}{}})
+		case '[':
+			stack = append(stack, level{})
+		default:
+			stack = stack[:len(stack)-1]
+		}
+		if len(stack) > MaxDepth {
+			return fmt.Errorf("%w: nested deeper than %d", ErrMalformed, MaxDepth)
+		}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return fmt.Errorf("%w: bytes after the end", ErrMalformed)
+	}
+	return nil
+}
+
+// foreign reports whether a character occurs in no member's name: those consist of
+// lower-case ASCII.
+func foreign(c rune) bool { return c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' }
+
+func (j *Job) addInputs(inputs []wireInput) error {
+	if len(inputs) == 0 || len(inputs) > MaxInputs {
+		return fmt.Errorf("static.inputs: has %d inputs, must have 1 to %d", len(inputs), MaxInputs)
+	}
+	for i := range inputs {
+		if err := j.addInput(&inputs[i]); err != nil {
+			return fmt.Errorf("static.inputs[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (j *Job) addInput(w *wireInput) error {
+	if w.Feed != "page" && w.Feed != "child" {
+		return fmt.Errorf("feed: must be page or child, not %q", w.Feed)
+	}
+	if !estimate(w.Rows) || !estimate(w.RowBytes) {
+		return fmt.Errorf("rows, row_bytes: must be finite and not negative")
+	}
+	if len(w.Columns) == 0 || len(w.Columns) > MaxColumns {
+		return fmt.Errorf("columns: has %d columns, must have 1 to %d", len(w.Columns), MaxColumns)
+	}
+	in := Input{Database: w.Database, Relation: w.Relation, Name: w.Name, Feed: w.Feed, RowBytes: w.RowBytes}
+	physical := joincore.Input{Rows: w.Rows}
+	for i := range w.Columns {
+		c := &w.Columns[i]
+		p, err := c.physical()
+		if err != nil {
+			return fmt.Errorf("columns[%d]: %w", i, err)
+		}
+		if c.Role != "value" && c.Role != "key" {
+			return fmt.Errorf("columns[%d]: role: must be value or key, not %q", i, c.Role)
+		}
+		physical.Columns = append(physical.Columns, p)
+		in.Columns = append(in.Columns, Column{
+			Attnum: c.Attnum, Type: c.Type, Typmod: c.Typmod, Collation: c.Collation, KeyOnly: c.Role == "key",
+		})
+	}
+	j.Inputs = append(j.Inputs, in)
+	j.plan.Inputs = append(j.plan.Inputs, physical)
+	return nil
+}
+
+func (c *wireColumn) physical() (joincore.Column, error) {
+	switch c.Encoding {
+	case "fixed":
+		column := joincore.Column{Kind: joincore.Fixed, Width: c.Width, Align: c.Align}
+		if !column.IsInt() && (c.Width <= 0 || c.Width > 64 || c.Width%8 != 0) {
+			return joincore.Column{}, fmt.Errorf("width: a fixed column cannot have %d bytes", c.Width)
+		}
+		if c.Align != 1 && c.Align != 2 && c.Align != 4 && c.Align != 8 {
+			return joincore.Column{}, fmt.Errorf("align: must be 1, 2, 4 or 8, not %d", c.Align)
+		}
+		return column, nil
+	case "varlena":
+		if c.Width != 0 || (c.Align != 4 && c.Align != 8) {
+			return joincore.Column{}, fmt.Errorf("a varlena column must have width 0 and align 4 or 8, not %d and %d", c.Width, c.Align)
+		}
+		return joincore.Column{Kind: joincore.Varlena, Align: c.Align}, nil
+	}
+	return joincore.Column{}, fmt.Errorf("encoding: must be fixed or varlena, not %q", c.Encoding)
+}
+
+func estimate(f float64) bool { return f >= 0 && !math.IsInf(f, 1) }

@@ -2,9 +2,7 @@ package planjson
 
 import "encoding/json"
 
-// The JSON of a job. Pointers and raw messages tell a missing
-// member from a zero one; tree.go, expr.go and aggregate.go turn
-// these into checked types.
+// The JSON of a job. Pointers and raw messages tell a missing member from a zero one.
 
 type wireJob struct {
 	Version int          `json:"version"`

@@ -195,7 +195,7 @@ add_float_extreme(GjAggregation *a, const Aggref *aggref, const char *name, GjEx
 
 /*
  * PostgreSQL's sums of floats depend on the order of the rows and the daemon's do
- * not (joincore/float.go), so they differ in the last digits and are computed only
+ * not (joincore/aggregate.go), so they differ in the last digits and are computed only
  * if gpujoin.float_aggregates is on.
  */
 static GjReject
