@@ -3,12 +3,12 @@
 package fabric
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/exchange/live"
 )
 
 // device is a device and the copies that it sends. Several goroutines may queue copies
@@ -29,6 +29,9 @@ type device struct {
 // device counts as lost.
 const stalledAfter = 10 * time.Second
 
+// errStalled says that a device does not answer.
+var errStalled = errors.New("no copy between GPUs has ended for seconds")
+
 // askedAfter is how long copies may be under way without one that ends, before the driver is
 // asked whether they have failed.
 const askedAfter = 5 * time.Millisecond
@@ -38,12 +41,6 @@ var began = time.Now()
 
 // touch notes that something moved.
 func (d *device) touch() { d.moved.Store(int64(time.Since(began))) }
-
-// copy queues a copy on a channel.
-func (d *device) copy(l *channel, pieces []live.Piece, o over) {
-	d.touch()
-	l.copy(pieces, o)
-}
 
 // poll ends copies and reports whether some are still under way. Another goroutine that
 // polls already does it for all.

@@ -190,7 +190,8 @@ func (f *Fabric) Copy(h *mesh.Hop, pieces []live.Piece, done func(error)) {
 		}
 		until = f.caps.ends(time.Now(), h, bytes)
 	}
-	f.devices[f.gpus[h.From].device].copy(f.channels[h.ID], pieces, over{done: done, until: until})
+	f.devices[f.gpus[h.From].device].touch()
+	f.channels[h.ID].copy(pieces, over{done: done, until: until})
 }
 
 // Device implements live.Fabric.

@@ -4,7 +4,6 @@ package fabric
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gpujoin/joincore"
@@ -12,9 +11,6 @@ import (
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/multi"
 )
-
-// errStalled says that a device does not answer.
-var errStalled = errors.New("no copy between GPUs has ended for seconds")
 
 // Rows implements multi.Group.
 func (f *Fabric) Rows(mem joincore.Memory, member int, bytes int64) (multi.Rows, error) {

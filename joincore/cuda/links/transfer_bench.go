@@ -117,15 +117,6 @@ func (b *bench) copy(d Direction, far driver.Ptr, near []byte) error {
 	return b.stream.CopyOut(near, far)
 }
 
-// pull queues a copy by device threads; near is the device's address of the host
-// memory.
-func (b *bench) pull(d Direction, far, near driver.Ptr, n int64) error {
-	if d == In {
-		return b.kernels.Move(b.stream, far, near, n)
-	}
-	return b.kernels.Move(b.stream, near, far, n)
-}
-
 // farSum returns the sum of n bytes, computed by the device.
 func (b *bench) farSum(ctx context.Context, at driver.Ptr, n int64) (uint64, error) {
 	err := errors.Join(

@@ -50,24 +50,30 @@ func (b *bench) ready(m Method, n int64) (*trip, error) {
 	return nil, fmt.Errorf("unknown method %q", m)
 }
 
-// copies returns a trip by copy engines or the driver.
-func (b *bench) copies(near []byte, end func() error, note string) *trip {
+// queued returns a trip by one copy, which queue queues.
+func (b *bench) queued(near []byte, end func() error, note string, queue func(Direction) error) *trip {
 	return &trip{near: near, far: b.far, close: end, note: note, move: func(ctx context.Context, d Direction) error {
-		if err := b.copy(d, b.far, near); err != nil {
+		if err := queue(d); err != nil {
 			return err
 		}
 		return b.finish(ctx)
 	}}
 }
 
-// pulls returns a trip by threads of the device.
+// copies returns a trip by copy engines or the driver.
+func (b *bench) copies(near []byte, end func() error, note string) *trip {
+	return b.queued(near, end, note, func(d Direction) error { return b.copy(d, b.far, near) })
+}
+
+// pulls returns a trip by threads of the device, for which the host's memory is at seen.
 func (b *bench) pulls(near []byte, seen driver.Ptr, end func() error, note string) *trip {
-	return &trip{near: near, far: b.far, close: end, note: note, move: func(ctx context.Context, d Direction) error {
-		if err := b.pull(d, b.far, seen, int64(len(near))); err != nil {
-			return err
+	return b.queued(near, end, note, func(d Direction) error {
+		to, from := b.far, seen
+		if d == Out {
+			to, from = from, to
 		}
-		return b.finish(ctx)
-	}}
+		return b.kernels.Move(b.stream, to, from, int64(len(near)))
+	})
 }
 
 // registered page-locks the memory once, as the provider does with extents.

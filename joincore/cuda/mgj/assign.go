@@ -69,37 +69,30 @@ const slack = 0.01
 // width is the bytes of a row of each side, fullest the GPU with most rows.
 func (s Strategy) receivers(h exchange.Histograms, m *mesh.Mesh, width [2]int64, fullest int) (to [2][][]uint64, err error) {
 	gpus, partitions := len(h[0]), len(h[0][0])
-	everywhere, target := uint64(1)<<gpus-1, -1
-	if s == Alone {
-		target = fullest
-	}
-	stays := func(int) bool { return true }
+	whole := slices.Repeat([]bool{true}, partitions) // that are not assigned one by one
 	if s == Exchange {
-		hot := hotPartitions(h)
-		a, err := exchange.Assign(without(h, hot), m, exchange.Limits{Width: width, Slack: slack})
+		whole = hotPartitions(h)
+		a, err := exchange.Assign(without(h, whole), m, exchange.Limits{Width: width, Slack: slack})
 		if err != nil {
 			return to, fmt.Errorf("mgj: %w", err)
 		}
-		if to = a.To; !slices.Contains(hot, true) {
-			return to, nil
-		}
-		stays = func(p int) bool { return hot[p] }
+		to = a.To
 	}
 	for side := range to {
 		if to[side] == nil {
 			to[side] = make([][]uint64, partitions)
 		}
 		for p := range partitions {
-			if !stays(p) {
+			if !whole[p] {
 				continue
 			}
 			to[side][p] = make([]uint64, gpus)
 			for g := range gpus {
 				switch {
-				case target >= 0:
-					to[side][p][g] = 1 << target
+				case s == Alone:
+					to[side][p][g] = 1 << fullest
 				case side == int(exchange.Build):
-					to[side][p][g] = everywhere
+					to[side][p][g] = 1<<gpus - 1
 				default:
 					to[side][p][g] = 1 << g
 				}
@@ -112,24 +105,27 @@ func (s Strategy) receivers(h exchange.Histograms, m *mesh.Mesh, width [2]int64,
 // hotPartitions marks partitions whose probe side alone is half of what a GPU is to join,
 // and larger than the build side copied to all of them.
 func hotPartitions(h exchange.Histograms) []bool {
-	gpus, partitions := len(h[0]), len(h[0][0])
-	var rows [2][]int64
-	all := int64(0)
-	for side := range h {
-		rows[side] = make([]int64, partitions)
-		for _, counts := range h[side] {
-			for p, n := range counts {
-				rows[side][p] += n
-				all += n
-			}
-		}
-	}
-	hot := make([]bool, partitions)
+	gpus := int64(len(h[0]))
+	build, all := sums(h[exchange.Build])
+	probe, more := sums(h[exchange.Probe])
+	all += more
+	hot := make([]bool, len(build))
 	for p := range hot {
-		probe := rows[exchange.Probe][p]
-		hot[p] = gpus > 1 && probe > all/int64(2*gpus) && probe > rows[exchange.Build][p]*int64(gpus)
+		hot[p] = gpus > 1 && probe[p] > all/(2*gpus) && probe[p] > build[p]*gpus
 	}
 	return hot
+}
+
+// sums adds up rows, counted by GPU and partition: by partition, and all.
+func sums(counts [][]int64) (rows []int64, all int64) {
+	rows = make([]int64, len(counts[0]))
+	for _, list := range counts {
+		for p, n := range list {
+			rows[p] += n
+			all += n
+		}
+	}
+	return rows, all
 }
 
 // without returns histograms without the marked partitions.
@@ -182,16 +178,10 @@ func evenRows(rows int64, partitions int) []int64 {
 // skewed reports whether most rows, counted by GPU and partition, may have hot keys: those
 // above twice the mean of a partition.
 func skewed(counts [][]int64) bool {
-	all, above := int64(0), int64(0)
-	sums := make([]int64, len(counts[0]))
-	for _, list := range counts {
-		for p, n := range list {
-			sums[p] += n
-			all += n
-		}
-	}
-	for _, n := range sums {
-		above += max(0, n-2*all/int64(len(sums)))
+	rows, all := sums(counts)
+	above := int64(0)
+	for _, n := range rows {
+		above += max(0, n-2*all/int64(len(rows)))
 	}
 	return float64(above) >= leastRepeated*float64(all) && all > 0
 }

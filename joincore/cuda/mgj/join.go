@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"gpujoin/joincore"
@@ -129,11 +131,13 @@ func (g *Group) join(ctx context.Context, start time.Time, parts []columnar.Join
 
 // alike checks that the parts are those of one join.
 func alike(parts []columnar.Join) error {
+	equal := func(a, b *columnar.Side) bool {
+		return a.Key.Bytes == b.Key.Bytes && slices.Equal(columnar.Widths(a.Payload), columnar.Widths(b.Payload))
+	}
 	first := &parts[0]
 	for i := range parts {
 		p := &parts[i]
-		same := p.RowIDs == first.RowIDs && p.NoKey == first.NoKey && widthsEqual(&p.Build, &first.Build) && widthsEqual(&p.Probe, &first.Probe)
-		if !same {
+		if p.RowIDs != first.RowIDs || p.NoKey != first.NoKey || !equal(&p.Build, &first.Build) || !equal(&p.Probe, &first.Probe) {
 			return fmt.Errorf("mgj: the parts of GPU 0 and %d are not those of one join: %w", i, joincore.ErrUnsupported)
 		}
 	}
@@ -149,18 +153,6 @@ func fullest(parts []columnar.Join) (gpu int) {
 		}
 	}
 	return gpu
-}
-
-func widthsEqual(a, b *columnar.Side) bool {
-	if a.Key.Bytes != b.Key.Bytes || len(a.Payload) != len(b.Payload) {
-		return false
-	}
-	for i := range a.Payload {
-		if a.Payload[i].Bytes != b.Payload[i].Bytes {
-			return false
-		}
-	}
-	return true
 }
 
 // join is one join on its way.
@@ -235,4 +227,89 @@ func (j *join) run(ctx context.Context) error {
 	errs := make([]error, len(j.shares))
 	j.each(func(i int, x *phj.Share) { j.outputs[i], errs[i] = x.Finish(ctx) })
 	return errors.Join(errs...)
+}
+
+// member is a GPU's part in a join.
+type member struct {
+	share atomic.Pointer[phj.Share] // when it is planned and, unless a filter comes first, begins to count
+	ended atomic.Bool               // without success, if there is no share
+	err   error
+}
+
+// execute opens the shares of all GPUs at once, runs the join on them, and closes them when all
+// work is done.
+func (j *join) execute(ctx context.Context) error {
+	var failed error // read when the crew is closed
+	j.members, j.shares = make([]member, len(j.parts)), make([]*phj.Share, len(j.parts))
+	j.crew = newCrew(len(j.parts), func(c *crew, i int) {
+		j.members[i].err = j.open(ctx, i, func() error {
+			c.serve(i)
+			return failed
+		})
+		j.members[i].ended.Store(true)
+	})
+	if failed = j.opened(); failed == nil {
+		if failed = j.run(ctx); failed != nil {
+			j.crew.wait()
+			failed = errors.Join(failed, j.group.sync(ctx))
+		}
+	} // else no GPU has work for others, and each share waits for its own
+	j.crew.Close()
+	if failed != nil {
+		return failed
+	}
+	var errs []error
+	for i := range j.members {
+		errs = append(errs, j.members[i].err)
+	}
+	return errors.Join(errs...)
+}
+
+// open opens the share of GPU i, begins to count its rows, and closes it when serve returns.
+func (j *join) open(ctx context.Context, i int, serve func() error) error {
+	m, cut := j.group.members[i], j.cut
+	for _, p := range j.parts[:i] {
+		cut.Before[0] += p.Build.Rows
+		cut.Before[1] += p.Probe.Rows
+	}
+	out, report, err := phj.Together(ctx, m.Device, m.Stream, m.Arena, &j.parts[i], j.group.senders[i], cut, func(x *phj.Share) (*columnar.Output, error) {
+		if !j.options.Bloom {
+			if err := x.CountBuild(); err != nil {
+				return nil, err
+			}
+		}
+		j.members[i].share.Store(x)
+		if !j.options.Bloom {
+			x.CountProbe()
+		}
+		err := serve()
+		return j.outputs[i], err
+	})
+	j.outputs[i], j.report.Members[i] = out, report
+	return err
+}
+
+// opened waits until all shares are open.
+func (j *join) opened() error {
+	for i := range j.members {
+		m := &j.members[i]
+		await(func() bool { return m.share.Load() != nil || m.ended.Load() })
+		if j.shares[i] = m.share.Load(); j.shares[i] == nil {
+			return m.err
+		}
+	}
+	return nil
+}
+
+// each calls f for all shares at once: work that is queued for one GPU after the other
+// would begin late on the last one.
+func (j *join) each(f func(i int, x *phj.Share)) {
+	j.begin(f)
+	j.crew.wait()
+}
+
+// begin is each, without waiting for the calls. Until they have ended, nothing else may be done
+// with the shares.
+func (j *join) begin(f func(i int, x *phj.Share)) {
+	j.crew.start(func(i int) { f(i, j.shares[i]) })
 }

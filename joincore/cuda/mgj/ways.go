@@ -20,13 +20,9 @@ func (j *join) way() phj.Way {
 
 // copiesPay reports whether the join's strategy copies rows faster than it stores them.
 func (j *join) copiesPay() bool {
-	return j.options.Strategy.copiesPay(len(j.parts), [2]int64{j.sent(0), j.sent(1)}, j.sendsColumns(), j.group.copies)
-}
-
-// sendsColumns reports whether rows consist of columns, or of row ids.
-func (j *join) sendsColumns() bool {
 	p := &j.parts[0]
-	return p.RowIDs || phj.SendsColumns(p.Build.Key.Bytes, [2][]int{columnar.Widths(p.Build.Payload), columnar.Widths(p.Probe.Payload)})
+	columns := p.RowIDs || phj.SendsColumns(p.Build.Key.Bytes, [2][]int{columnar.Widths(p.Build.Payload), columnar.Widths(p.Probe.Payload)})
+	return j.options.Strategy.copiesPay(len(j.parts), [2]int64{j.sent(0), j.sent(1)}, columns, j.group.copies)
 }
 
 // ranges returns the ranges of both sides: several where rows of one are partitioned while
