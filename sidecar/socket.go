@@ -73,21 +73,6 @@ func listen(claim *Claim) (*socket, error) {
 	return s, s.bind()
 }
 
-// bind opens a listener at the path.
-func (s *socket) bind() error {
-	l, err := bind(s.path)
-	if err != nil {
-		return err
-	}
-	file, err := os.Lstat(s.path)
-	if err != nil {
-		l.Close()
-		return fmt.Errorf("%w: %w", ErrSocketPath, err)
-	}
-	s.listener, s.file = l, file
-	return nil
-}
-
 func (s *socket) current() (*net.UnixListener, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,33 +122,39 @@ func (s *socket) placed() bool {
 	return err == nil && os.SameFile(file, s.file)
 }
 
-// bind listens at path. It replaces a socket without a listener, which a dead
+// bind listens at the path. It replaces a socket without a listener, which a dead
 // daemon has left.
-func bind(path string) (*net.UnixListener, error) {
-	switch st, err := os.Lstat(path); {
+func (s *socket) bind() error {
+	switch st, err := os.Lstat(s.path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrSocketPath, err)
+		return fmt.Errorf("%w: %w", ErrSocketPath, err)
 	case st.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("%w: %q exists and is not a socket", ErrSocketPath, path)
+		return fmt.Errorf("%w: %q exists and is not a socket", ErrSocketPath, s.path)
 	default:
-		if err := listening(path); err != nil {
-			return nil, err
+		if err := listening(s.path); err != nil {
+			return err
 		}
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrSocketPath, err)
+		if err := os.Remove(s.path); err != nil {
+			return fmt.Errorf("%w: %w", ErrSocketPath, err)
 		}
 	}
 	umask.Lock()
 	old := unix.Umask(0o177)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.path, Net: "unix"})
 	unix.Umask(old)
 	umask.Unlock()
 	if err != nil {
-		return nil, fmt.Errorf("could not listen: %w", err)
+		return fmt.Errorf("could not listen: %w", err)
 	}
-	l.SetUnlinkOnClose(false) // remove deletes the file while the lock is held
-	return l, nil
+	l.SetUnlinkOnClose(false) // stop deletes the file while the lock is held
+	file, err := os.Lstat(s.path)
+	if err != nil {
+		l.Close()
+		return fmt.Errorf("%w: %w", ErrSocketPath, err)
+	}
+	s.listener, s.file = l, file
+	return nil
 }
 
 // errLocked reports that another open file description holds the lock.

@@ -305,12 +305,12 @@ func (srv *Server) spoolUnread() {
 
 // spoolOne begins to move the longest unread result, unless another one is being
 // written: the disk would not be faster, and that one may be enough.
-func (srv *Server) spoolOne(shortage memory.Shortage) {
+func (srv *Server) spoolOne(helps func(*memory.Account) bool) {
 	before := time.Now().Add(-srv.options.SpoolAfter)
 	if slices.ContainsFunc(srv.listJobs(), (*job).writes) {
 		return
 	}
-	if j := srv.longestUnread(shortage, before); j != nil {
+	if j := srv.longestUnread(helps, before); j != nil {
 		j.startSpool(before)
 	}
 }
@@ -318,10 +318,10 @@ func (srv *Server) spoolOne(shortage memory.Shortage) {
 // longestUnread returns the job whose result was unread for the longest time, of
 // those that were not read since before the given time, may move to disk, and
 // have memory that is lacking. It returns nil if there is none.
-func (srv *Server) longestUnread(shortage memory.Shortage, before time.Time) (first *job) {
+func (srv *Server) longestUnread(helps func(*memory.Account) bool, before time.Time) (first *job) {
 	var since time.Time
 	for _, j := range srv.listJobs() {
-		if !shortage.Concerns(j.account) {
+		if !helps(j.account) {
 			continue
 		}
 		if at, ok := j.maySpool(before); ok && (first == nil || at.Before(since)) {

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -81,7 +80,8 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 				s.log.Warn("join failed; another executor runs it", "provider", e.Name(), "error", err)
 				*stats = joincore.Stats{}
 			}
-			reasons = append(reasons, firstLine(fmt.Sprintf("%s: %v", e.Name(), err)))
+			line, _, _ := strings.Cut(err.Error(), "\n")
+			reasons = append(reasons, e.Name()+": "+line)
 		}
 	}
 	job.Begin(s.last.Name(), strings.Join(reasons, "; "))
@@ -90,26 +90,17 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 
 // prefers reports whether the preferred executors should run a job.
 func (p *Policy) prefers(job *Job) bool {
-	return inputRows(job) >= p.MinRows && (p.Worth == nil || p.Worth(job))
+	rows := int64(0)
+	for _, r := range job.Inputs {
+		rows += r.Rows()
+	}
+	return rows >= p.MinRows && (p.Worth == nil || p.Worth(job))
 }
 
 // again reports whether another executor may retry a failed job: the executor
 // caused the failure and no participant has received rows.
 func (s *Set) again(ctx context.Context, job *Job, sink *joincore.WatchedSink, err error) bool {
 	return ctx.Err() == nil && !sink.Failed(err) && !joincore.Final(err) && job.Again != nil && job.Again()
-}
-
-func inputRows(job *Job) int64 {
-	n := int64(0)
-	for _, r := range job.Inputs {
-		n += r.Rows()
-	}
-	return n
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 // Names returns the providers that this machine has, in order of preference.

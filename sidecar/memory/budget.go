@@ -304,38 +304,24 @@ func (b *Budget) Usage() BudgetUsage {
 	return BudgetUsage{Total: b.total, Reserved: b.reserved, Queued: len(b.queue), Jobs: len(b.holders)}
 }
 
-// Shortage tells whose memory the waiting requests of a Budget lack.
-type Shortage struct {
-	any   bool              // everybody's
-	roles map[Role]struct{} // that of these roles
-}
-
 // Waiting returns a channel that receives a value when a request begins to wait.
 // It has one receiver.
 func (b *Budget) Waiting() <-chan struct{} { return b.waiting }
 
-// Shortage returns the shortage of the requests that wait now.
-func (b *Budget) Shortage() Shortage {
+// Shortage returns a function that reports whether memory that an account gives back helps
+// the requests that wait now.
+func (b *Budget) Shortage() func(*Account) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := Shortage{roles: map[Role]struct{}{}}
+	roles := map[Role]bool{} // whose share is lacking
 	for _, w := range b.queue {
 		lack := b.lacks(w)
 		switch {
 		case errors.Is(lack, ErrShare):
-			s.roles[w.claim.Quota.Role] = struct{}{}
+			roles[w.claim.Quota.Role] = true
 		case lack != nil:
-			s.any = true
-			return s
+			return func(*Account) bool { return true }
 		}
 	}
-	return s
-}
-
-// Concerns reports whether memory that a gives back helps.
-func (s Shortage) Concerns(a *Account) bool {
-	if _, ok := s.roles[a.claim.Quota.Role]; ok {
-		return true
-	}
-	return s.any
+	return func(a *Account) bool { return roles[a.claim.Quota.Role] }
 }

@@ -18,9 +18,6 @@ type index struct {
 }
 
 func (x *index) add(e *Extent) {
-	if x.byID == nil {
-		x.byID = map[uint64]*Extent{}
-	}
 	x.byID[e.ID] = e
 	i, _ := x.search(shm.Address(e.Data))
 	x.byAddress = slices.Insert(x.byAddress, i, e)

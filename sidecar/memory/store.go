@@ -66,7 +66,7 @@ func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
 	if err := shm.CheckExtentSize(extentSize); err != nil {
 		return nil, err
 	}
-	s := &Store{extentSize: extentSize, maxExtents: maxExtents, pages: joincore.NewRoot(nil), blocks: map[int64][]*block{}}
+	s := &Store{extentSize: extentSize, maxExtents: maxExtents, pages: joincore.NewRoot(nil), blocks: map[int64][]*block{}, all: index{byID: map[uint64]*Extent{}}}
 	s.pages.AddLimit(limit)
 	s.kept, s.free = joincore.NewAccount("kept blocks", s.pages), joincore.NewAccount("free extents", s.pages)
 	s.destroyed.L = &s.mu

@@ -1,28 +1,18 @@
 package worker
 
 import (
-	"sync"
-
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
 	"gpujoin/sidecar/worker/control"
 )
 
 // feeder passes the extents of a store to one child: all existing ones, then
-// every new one. It also tells the child which extents are dropped. A goroutine
+// every new one. It also tells the child which extents are dropped. A mailbox
 // sends these events, so that allocating an extent never waits for the child.
 type feeder struct {
 	store  *memory.Store
 	sender *control.Sender
-	size   int64
-	broken func(error)
-
-	mu     sync.Mutex
-	wake   sync.Cond
-	queue  []event
-	closed bool
-	done   chan struct{}
-	given  map[uint64]bool // used only by the goroutine
+	given  map[uint64]bool // used only by send
 }
 
 type event struct {
@@ -32,68 +22,49 @@ type event struct {
 
 // startFeeder starts sending. It calls broken once if sending fails.
 func startFeeder(store *memory.Store, sender *control.Sender, broken func(error)) (stop func()) {
-	f := &feeder{
-		store: store, sender: sender, size: store.ExtentSize(), broken: broken,
-		done: make(chan struct{}), given: map[uint64]bool{},
-	}
-	f.wake.L = &f.mu
-	unwatch := store.Watch(f.enqueue)
-	go f.work()
+	f := &feeder{store: store, sender: sender, given: map[uint64]bool{}}
+	box := control.NewMailbox(func(list *[]event) error {
+		err := f.send(*list)
+		if err != nil {
+			broken(err)
+		}
+		return err
+	})
+	unwatch := store.Watch(func(extent uint64, dropped bool) {
+		kind := control.Give
+		if dropped {
+			kind = control.Drop
+		}
+		box.Put(func(list *[]event) { *list = append(*list, event{extent, kind}) })
+	})
 	return func() {
 		unwatch()
-		f.mu.Lock()
-		f.closed = true
-		f.wake.Broadcast()
-		f.mu.Unlock()
-		<-f.done
+		_ = box.Flush() // broken has the error
 	}
 }
 
-func (f *feeder) enqueue(extent uint64, dropped bool) {
-	kind := control.Give
-	if dropped {
-		kind = control.Drop
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.queue = append(f.queue, event{extent, kind})
-	f.wake.Signal()
-}
-
-// work sends events until it is stopped, as many queued extents per message as
-// fit.
-func (f *feeder) work() {
-	defer close(f.done)
-	for {
-		f.mu.Lock()
-		for len(f.queue) == 0 && !f.closed {
-			f.wake.Wait()
-		}
-		if f.closed {
-			f.mu.Unlock()
-			return
-		}
+// send sends events, as many of one kind in a row per message as fit.
+func (f *feeder) send(list []event) error {
+	for len(list) > 0 {
 		n := 1
-		for n < min(len(f.queue), control.MaxExtents) && f.queue[n].kind == f.queue[0].kind {
+		for n < min(len(list), control.MaxExtents) && list[n].kind == list[0].kind {
 			n++
 		}
-		part := f.queue[:n:n]
-		f.queue = f.queue[n:]
-		f.mu.Unlock()
-		if err := f.send(part); err != nil {
-			f.broken(err)
-			return
+		if err := f.sendPart(list[:n]); err != nil {
+			return err
 		}
+		list = list[n:]
 	}
+	return nil
 }
 
-// send sends events of one kind.
-func (f *feeder) send(part []event) error {
-	m := &control.Message{Kind: part[0].kind, Size: f.size}
+// sendPart sends events of one kind.
+func (f *feeder) sendPart(part []event) error {
+	m := &control.Message{Kind: part[0].kind, Size: f.store.ExtentSize()}
 	defer func() { shm.CloseFDs(m.FDs) }()
 	for _, e := range part {
 		if e.kind == control.Drop {
-			if f.given[e.extent] { // the extent was not created and dropped while queued
+			if f.given[e.extent] { // the extent was not created and dropped while it waited here
 				delete(f.given, e.extent)
 				m.Extents = append(m.Extents, e.extent)
 			}

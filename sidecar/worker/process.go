@@ -95,7 +95,11 @@ func (p *process) live(connected chan<- error, sender *control.Sender) {
 	err := p.connect()
 	connected <- err
 	if err == nil {
-		stop := startFeeder(p.config.Store, sender, func(err error) { p.kill(fmt.Errorf("handover: %w", err)) })
+		stop := startFeeder(p.config.Store, sender, func(err error) {
+			if p.ctx.Err() == nil { // its socket is not closed yet
+				p.kill(fmt.Errorf("handover: %w", err))
+			}
+		})
 		select {
 		case <-sender.Gone():
 			p.kill(nil)

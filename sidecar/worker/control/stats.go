@@ -19,14 +19,6 @@ const (
 	maxDevices = 64  // that have executed a join or a plan
 )
 
-func encodeStats(s *joincore.Stats) []byte {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil // a number that JSON cannot express; the rows count
-	}
-	return text
-}
-
 // Statistics returns the statistics of a plan with the given numbers of joins and
 // aggregates. It drops statistics of further ones. ok is false if there are none, or
 // if they are malformed.
@@ -98,10 +90,10 @@ const maxText = 1000
 // on success, and its statistics.
 func EncodeDone(err error, stats *joincore.Stats) *Done {
 	if err == nil {
-		return &Done{Stats: encodeStats(stats)}
+		text, _ := json.Marshal(stats) // fails for a number that JSON cannot express; the rows count
+		return &Done{Stats: text}
 	}
-	text := err.Error()
-	out := &Done{Failure: Failure_FAILURE_OTHER, Text: strings.ToValidUTF8(text[:min(len(text), maxText)], "?")}
+	out := &Done{Failure: Failure_FAILURE_OTHER, Text: clip(err.Error(), maxText)}
 	for _, f := range failures {
 		if errors.Is(err, f.err) {
 			out.Failure = f.code
@@ -127,7 +119,7 @@ func (d *Done) Err() error {
 		return nil
 	}
 	text, _, _ := strings.Cut(d.GetText(), "\n")
-	text = strings.ToValidUTF8(text[:min(len(text), maxText)], "?")
+	text = clip(text, maxText)
 	for _, f := range failures {
 		if f.code == d.GetFailure() {
 			return &remoteError{text, f.err}
