@@ -35,7 +35,7 @@ type prepared struct {
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
 	shared, _ := e.opt.Common.(*outofcore.SharedJoin)
 	if build, probe, ok := e.partitionableSides(spec, e.space(build)); ok {
-		if j, ok := outofcore.Prepare(e.OutOfCore(), spec, build, probe, shared); ok {
+		if j, ok := outofcore.Prepare(e, spec, build, probe, shared); ok {
 			return j, nil
 		}
 	}

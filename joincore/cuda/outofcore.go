@@ -15,9 +15,6 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// OutOfCore returns the execution as joins out of core see it.
-func (e *execution) OutOfCore() outofcore.Resources { return largerThanDevice{e} }
-
 // partitionableSides returns the sides of a join that can be partitioned: the build side is
 // an input with all its rows, and so will be the probe side.
 func (e *execution) partitionableSides(spec *device.JoinSpec, build *space) (b, p outofcore.Side, ok bool) {
@@ -39,60 +36,59 @@ func (e *execution) partitionableSide(v *view, key *device.Key, residual joincor
 	}
 }
 
-// largerThanDevice is an execution as joins out of core see it.
-type largerThanDevice struct{ e *execution }
+// The methods up to PrepareByID are those of outofcore.Resources.
 
-func (l largerThanDevice) Device() *outofcore.Device     { return l.e.workspace.gpu.outOfCore }
-func (l largerThanDevice) Memory() joincore.Memory       { return l.e.mem }
-func (l largerThanDevice) Main() *rowid.Queue            { return l.e.workspace.main }
-func (l largerThanDevice) Event() (*driver.Event, error) { return l.e.workspace.event() }
+func (e *execution) Device() *outofcore.Device     { return e.workspace.gpu.outOfCore }
+func (e *execution) Memory() joincore.Memory       { return e.mem }
+func (e *execution) Main() *rowid.Queue            { return e.workspace.main }
+func (e *execution) Event() (*driver.Event, error) { return e.workspace.event() }
 
-func (l largerThanDevice) Method(host []byte) links.Method {
-	return l.e.workspace.gpu.transferMethod(host)
+func (e *execution) Method(host []byte) links.Method {
+	return e.workspace.gpu.transferMethod(host)
 }
 
-func (l largerThanDevice) Staging(bytes int64) (*driver.Host, error) {
-	return l.e.workspace.stagingBuffer(bytes)
+func (e *execution) Staging(bytes int64) (*driver.Host, error) {
+	return e.workspace.stagingBuffer(bytes)
 }
 
-func (l largerThanDevice) Downloads() (outofcore.Downloads, error) {
-	stream, err := l.e.workspace.downloadStream()
-	return downloads{l.e, stream}, err
+func (e *execution) Downloads() (outofcore.Downloads, error) {
+	stream, err := e.workspace.downloadStream()
+	return downloads{e, stream}, err
 }
 
-func (l largerThanDevice) Reserve(bytes int64) (at driver.Ptr, free func(), err error) {
-	at, err = l.e.workspace.Alloc(bytes)
-	return at, func() { l.e.workspace.Free(at, bytes) }, err
+func (e *execution) Reserve(bytes int64) (at driver.Ptr, free func(), err error) {
+	at, err = e.workspace.Alloc(bytes)
+	return at, func() { e.workspace.Free(at, bytes) }, err
 }
 
-func (l largerThanDevice) SyncUploads() error {
-	return l.e.workspace.upload.stream.Sync(context.Background())
+func (e *execution) SyncUploads() error {
+	return e.workspace.upload.stream.Sync(context.Background())
 }
 
-func (l largerThanDevice) AllRows(s device.Space) (outofcore.View, bool) {
-	v, ok := l.e.space(s).base()
+func (e *execution) AllRows(s device.Space) (outofcore.View, bool) {
+	v, ok := e.space(s).base()
 	return v, ok && v.allRows()
 }
 
-func (l largerThanDevice) Windows(all outofcore.View, rows int64) []outofcore.View {
+func (e *execution) Windows(all outofcore.View, rows int64) []outofcore.View {
 	var out []outofcore.View
-	for _, v := range l.e.cut(all.(*view), rows, rows) {
+	for _, v := range e.cut(all.(*view), rows, rows) {
 		out = append(out, v)
 	}
 	return out
 }
 
-func (l largerThanDevice) View(input int, rows outofcore.Rows) outofcore.View {
-	return l.e.viewOf(input, rows)
+func (e *execution) View(input int, rows outofcore.Rows) outofcore.View {
+	return e.viewOf(input, rows)
 }
 
-func (l largerThanDevice) NewRing(bytes int64) (outofcore.Ring, error) {
-	r, err := l.e.workspace.newRing(2, bytes)
+func (e *execution) NewRing(bytes int64) (outofcore.Ring, error) {
+	r, err := e.workspace.newRing(2, bytes)
 	return r, err
 }
 
-func (l largerThanDevice) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space, reason string) (device.Prepared, error) {
-	return l.e.prepareNumbers(ctx, spec, l.e.space(build), reason)
+func (e *execution) PrepareByID(ctx context.Context, spec *device.JoinSpec, build device.Space, reason string) (device.Prepared, error) {
+	return e.prepareNumbers(ctx, spec, e.space(build), reason)
 }
 
 // downloads is the stream for copies to host memory that is read again.
@@ -109,26 +105,31 @@ func (d downloads) Copy(ctx context.Context, to []byte, from driver.Ptr) error {
 	return d.e.workspace.copyOut(ctx, to, from)
 }
 
-// uploader uploads columns of a view.
-type uploader struct{ v *view }
-
-func (u uploader) Alloc(bytes int64) (driver.Ptr, error) { return u.v.alloc(bytes) }
-func (u uploader) Batched(queue func() error) error      { return u.v.workspace.batched(queue) }
-
-func (u uploader) Copy(ctx context.Context, to driver.Ptr, from []byte) error {
-	return u.v.workspace.copyIn(ctx, to, from)
+// Alloc to Fill are the methods of outofcore.Uploader. Alloc takes memory from the view's slot
+// of a ring as long as that has enough; other memory is freed with the view.
+func (v *view) Alloc(bytes int64) (driver.Ptr, error) {
+	if v.slot != nil {
+		if at, ok, err := v.slot.take(v.workspace.upload.stream, bytes); ok || err != nil {
+			return at, err
+		}
+	}
+	return v.memory.Alloc(bytes)
 }
 
-func (u uploader) CopyDevice(to, from driver.Ptr, n int64) error {
-	return u.v.workspace.copyDevice(to, from, n)
+func (v *view) Batched(queue func() error) error { return v.workspace.batched(queue) }
+
+func (v *view) Copy(ctx context.Context, to driver.Ptr, from []byte) error {
+	return v.workspace.copyIn(ctx, to, from)
 }
 
-func (u uploader) Follow() (*driver.Stream, error) {
-	return u.v.workspace.followUploads()
+func (v *view) CopyDevice(to, from driver.Ptr, n int64) error {
+	return v.workspace.copyDevice(to, from, n)
 }
 
-func (u uploader) Fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {
-	return u.v.workspace.fill(ctx, to, bytes, value, write)
+func (v *view) Follow() (*driver.Stream, error) { return v.workspace.followUploads() }
+
+func (v *view) Fill(ctx context.Context, to driver.Ptr, bytes, value int64, write func(buffer []byte, at int64) error) error {
+	return v.workspace.fill(ctx, to, bytes, value, write)
 }
 
 // Input returns the number of the view's input in the plan, and the input.

@@ -178,11 +178,11 @@ func (v *view) begin(j int) (*part, error) {
 
 func (p *part) prepare() (err error) {
 	if p.input.Nullable(p.number) {
-		if p.column.Validity, err = p.alloc(p.rows); err != nil {
+		if p.column.Validity, err = p.Alloc(p.rows); err != nil {
 			return err
 		}
 	}
-	if p.column.Values, err = p.alloc(p.rows * int64(p.column.Width)); err != nil {
+	if p.column.Values, err = p.Alloc(p.rows * int64(p.column.Width)); err != nil {
 		return err
 	}
 	p.uploaded, err = p.workspace.event()

@@ -96,16 +96,6 @@ func (v *view) Close() {
 	v.absolute = nil
 }
 
-// alloc returns memory that is freed with the view.
-func (v *view) alloc(bytes int64) (driver.Ptr, error) {
-	if v.slot != nil {
-		if at, ok, err := v.slot.take(v.workspace.upload.stream, bytes); ok || err != nil {
-			return at, err
-		}
-	}
-	return v.memory.Alloc(bytes)
-}
-
 // column returns a column. It is uploaded now if it is not on the device.
 func (v *view) column(ctx context.Context, j int) (*column, error) {
 	if v.shared != nil {
@@ -214,10 +204,10 @@ func (v *view) rowsOnDevice(ctx context.Context, st *driver.Stream) (driver.Ptr,
 func (v *view) loadNumbers(ctx context.Context) (c *column, err error) {
 	c = &column{}
 	if v.source != nil {
-		c.Values, err = v.source.UploadNumbers(ctx, uploader{v})
+		c.Values, err = v.source.UploadNumbers(ctx, v)
 		return c, err
 	}
-	if c.Values, err = v.alloc(4 * v.rows); err != nil {
+	if c.Values, err = v.Alloc(4 * v.rows); err != nil {
 		return nil, err
 	}
 	return c, v.workspace.fill(ctx, c.Values, 4*v.rows, 4, func(to []byte, at int64) error {
@@ -258,11 +248,11 @@ func (v *view) load(ctx context.Context, j int) (*column, error) {
 	c := &column{Column: rowid.Column{Width: desc.Width}}
 	var err error
 	if v.source != nil {
-		c.Column, err = v.source.Upload(ctx, uploader{v}, j)
+		c.Column, err = v.source.Upload(ctx, v, j)
 		return c, err
 	}
 	if v.input.Nullable(j) {
-		if c.Validity, err = v.alloc(v.rows); err != nil {
+		if c.Validity, err = v.Alloc(v.rows); err != nil {
 			return nil, err
 		}
 	}
@@ -289,7 +279,7 @@ func (v *view) eachSegment(visit func(s *joincore.Segment, first int64) error) e
 
 func (v *view) loadValues(ctx context.Context, j int, c *column) (err error) {
 	width := int64(c.Width)
-	if c.Values, err = v.alloc(v.rows * width); err != nil {
+	if c.Values, err = v.Alloc(v.rows * width); err != nil {
 		return err
 	}
 	return v.workspace.batched(func() error {
@@ -324,16 +314,16 @@ func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr) error {
 // loadTexts uploads the segments' heaps and turns their offsets into spans. A
 // heap may be larger or smaller than its offsets imply.
 func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
-	if c.Values, err = v.alloc(16 * v.rows); err != nil {
+	if c.Values, err = v.Alloc(16 * v.rows); err != nil {
 		return err
 	}
 	return v.eachSegment(func(s *joincore.Segment, first int64) error {
 		vector := &s.Columns[j]
-		offsets, err := v.alloc(4 * int64(s.Rows+1))
+		offsets, err := v.Alloc(4 * int64(s.Rows+1))
 		if err != nil {
 			return err
 		}
-		heap, err := v.alloc(int64(len(vector.Heap)))
+		heap, err := v.Alloc(int64(len(vector.Heap)))
 		if err != nil {
 			return err
 		}

@@ -240,18 +240,12 @@ func (s *workspace) reset() error {
 
 // close frees everything but memory of the arena.
 func (s *workspace) close() error {
-	var errs []error
-	if s.main != nil {
-		errs = append(errs, s.main.Close())
-	}
+	errs := []error{s.main.Close()}
 	for _, l := range append([]*transferStream{s.upload, s.download}, s.gather...) {
 		if l == nil {
 			continue
 		}
-		if l.queue != nil {
-			errs = append(errs, l.queue.Close())
-		}
-		errs = append(errs, l.staging.Free())
+		errs = append(errs, l.queue.Close(), l.staging.Free())
 		for _, e := range l.halfCopied {
 			errs = append(errs, e.Close())
 		}

@@ -47,42 +47,38 @@ func (s *Stream) Context() *Context { return s.c }
 // Device returns the number of the device that the stream works on.
 func (s *Stream) Device() int { return s.c.info.Ordinal }
 
-// Memset queues a fill of n bytes.
-func (s *Stream) Memset(p Ptr, value byte, n int64) error {
-	if n == 0 {
+// some calls a function of the driver, unless it is for 0 bytes.
+func (s *Stream) some(bytes int64, call string, f func() error) error {
+	if bytes == 0 {
 		return nil
 	}
-	return s.c.with("cuMemsetD8Async", func() error {
+	return s.c.with(call, f)
+}
+
+// Memset queues a fill of n bytes.
+func (s *Stream) Memset(p Ptr, value byte, n int64) error {
+	return s.some(n, "cuMemsetD8Async", func() error {
 		return cu.MemsetD8Async(cu.DevicePtr(p), value, n, s.stream)
 	})
 }
 
 // CopyIn queues a copy of page-locked host memory to the device.
 func (s *Stream) CopyIn(to Ptr, from []byte) error {
-	if len(from) == 0 {
-		return nil
-	}
-	return s.c.with("cuMemcpyHtoDAsync", func() error {
+	return s.some(int64(len(from)), "cuMemcpyHtoDAsync", func() error {
 		return cu.MemcpyHtoDAsync(cu.DevicePtr(to), unsafe.Pointer(unsafe.SliceData(from)), int64(len(from)), s.stream)
 	})
 }
 
 // CopyOut queues a copy of device memory to page-locked host memory.
 func (s *Stream) CopyOut(to []byte, from Ptr) error {
-	if len(to) == 0 {
-		return nil
-	}
-	return s.c.with("cuMemcpyDtoHAsync", func() error {
+	return s.some(int64(len(to)), "cuMemcpyDtoHAsync", func() error {
 		return cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(to)), cu.DevicePtr(from), int64(len(to)), s.stream)
 	})
 }
 
 // Copy queues a copy of n bytes within the device.
 func (s *Stream) Copy(to, from Ptr, n int64) error {
-	if n == 0 {
-		return nil
-	}
-	return s.c.with("cuMemcpyDtoDAsync", func() error {
+	return s.some(n, "cuMemcpyDtoDAsync", func() error {
 		return cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), n, s.stream)
 	})
 }
@@ -110,10 +106,7 @@ func (s *Stream) Then(later *Stream) error {
 
 // CopyPeer queues a copy of n bytes from another device.
 func (s *Stream) CopyPeer(to Ptr, from Ptr, device *Context, n int64) error {
-	if n == 0 {
-		return nil
-	}
-	return s.c.with("cuMemcpyPeerAsync", func() error {
+	return s.some(n, "cuMemcpyPeerAsync", func() error {
 		return cu.MemcpyPeerAsync(cu.DevicePtr(to), s.c.ctx, cu.DevicePtr(from), device.ctx, n, s.stream)
 	})
 }
@@ -121,10 +114,7 @@ func (s *Stream) CopyPeer(to Ptr, from Ptr, device *Context, n int64) error {
 // Push queues a copy of n bytes to another device, which need not be reachable: the driver
 // then copies through host memory.
 func (s *Stream) Push(to Ptr, device *Context, from Ptr, n int64) error {
-	if n == 0 {
-		return nil
-	}
-	return s.c.with("cuMemcpyPeerAsync", func() error {
+	return s.some(n, "cuMemcpyPeerAsync", func() error {
 		return cu.MemcpyPeerAsync(cu.DevicePtr(to), device.ctx, cu.DevicePtr(from), s.c.ctx, n, s.stream)
 	})
 }

@@ -32,9 +32,7 @@ func provider(t *testing.T) (*cuda.Provider, *outofcore.Device) {
 	return p, executionOf(d).Device()
 }
 
-func executionOf(d device.Device) outofcore.Resources {
-	return d.(interface{ OutOfCore() outofcore.Resources }).OutOfCore()
-}
+func executionOf(d device.Device) outofcore.Resources { return d.(outofcore.Resources) }
 
 // imported imports an input and returns the view of all of its rows.
 func imported(t *testing.T, d device.Device, number int, r *joincore.Relation) outofcore.View {

@@ -49,9 +49,9 @@ type Resources interface {
 	View(input int, rows Rows) View
 	// NewRing allocates a ring whose halves have the given number of bytes.
 	NewRing(bytes int64) (Ring, error)
-	// Prepare prepares the build side of a join by row id. reason says why no other
+	// PrepareByID prepares the build side of a join by row id. reason says why no other
 	// algorithm executes the join.
-	Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space, reason string) (device.Prepared, error)
+	PrepareByID(ctx context.Context, spec *device.JoinSpec, build device.Space, reason string) (device.Prepared, error)
 }
 
 // View is a set of rows of an input whose columns are uploaded separately.

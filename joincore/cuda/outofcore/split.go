@@ -189,7 +189,7 @@ func (j *split) one(ctx context.Context, c copartition, emit func(device.Space) 
 	if err != nil {
 		return err
 	}
-	join, err := j.e.Prepare(ctx, j.spec, build, "its build side exceeds the device's memory")
+	join, err := j.e.PrepareByID(ctx, j.spec, build, "its build side exceeds the device's memory")
 	if err != nil {
 		return err
 	}

@@ -95,9 +95,7 @@ func (q *Queue) programOf(ctx context.Context, p *program.Program, columns []Col
 
 // Descriptor returns the column as kernels read it; probe: of the probe side.
 func (c *Column) Descriptor(probe bool) ColumnDescriptor {
-	d := ColumnDescriptor{Values: uint64(c.Values), Validity: uint64(c.Validity), Positions: uint64(c.Positions), Width: uint64(c.Width)}
-	if probe {
-		d.Probe = 1
+	return ColumnDescriptor{
+		Values: uint64(c.Values), Validity: uint64(c.Validity), Positions: uint64(c.Positions), Width: uint64(c.Width), Probe: wordOf(probe),
 	}
-	return d
 }

@@ -150,11 +150,8 @@ func (g *Groups) add(ctx context.Context, s Side, compiled func(program.Rows) (*
 	}
 	l := groupLaunch{variant: variant, kernel: k, program: p, columns: columns, job: aggregateDescriptor{
 		Program: d, Filter: uint64(p.Filter), FilterColumns: uint64(p.FilterColumns), LeftCount: uint64(g.state + 8*stateLeft), Origins: uint64(from),
-		LocalWords: uint64(g.layout.LocalWords), LocalWides: uint64(g.layout.LocalWides),
+		LocalWords: uint64(g.layout.LocalWords), LocalWides: uint64(g.layout.LocalWides), NoKeys: wordOf(len(g.spec.Keys) == 0),
 	}}
-	if len(g.spec.Keys) == 0 {
-		l.job.NoKeys = 1
-	}
 	for _, c := range columns {
 		q.cost.Bytes += s.Rows * int64(c.Width)
 	}
@@ -299,10 +296,7 @@ func (g *Groups) aggregate(ctx context.Context, l groupLaunch, groups int64) (le
 		b.shared = b.table + 8*int64(l.job.Partitions)
 	}
 	job := l.job
-	job.Groups = uint64(g.table.at)
-	if b.staged {
-		job.Staged = 1
-	}
+	job.Groups, job.Staged = uint64(g.table.at), wordOf(b.staged)
 	job.PassedAt, job.SlotsAt, job.LocalAt = uint64(b.passed), uint64(b.slots), uint64(b.table)
 	job.LocalCapacity, job.LocalGroups, job.LocalProbes, job.Copies = uint64(b.capacity), uint64(b.groups), uint64(b.probes), uint64(b.copies)
 	if err := q.stream.Memset(g.state+8*stateLeft, 0, 8); err != nil {

@@ -240,13 +240,6 @@ func (j *Join) marked(ctx context.Context, marks driver.Ptr, rows int64, want bo
 	return nil
 }
 
-func wordOf(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // match finds all pairs. It launches the match until no block is suspended; before each
 // further launch it hands out the region.
 func (j *Join) match(ctx context.Context, probe Side, flags uint64, marks driver.Ptr, emit func(Pairs) error) error {

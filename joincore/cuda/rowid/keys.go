@@ -195,11 +195,7 @@ func (q *Queue) normalise(ctx context.Context, k *keyed, parts []PartDescriptor,
 		q.cost.Bytes += 8 * k.rows
 	}
 	d := keysDescriptor{Count: k.Count, Chosen: k.Chosen, Parts: uint64(list), PartCount: uint64(len(parts)), Seed: opt.Seed, Out: k.Key}
-	if key.Exact {
-		d.Exact = 1
-	} else if opt.Collide {
-		d.Collide = 1
-	}
+	d.Exact, d.Collide = wordOf(key.Exact), wordOf(!key.Exact && opt.Collide)
 	if !partitioned {
 		d.OutRows, d.OutCapacity = k.Final, k.FinalCapacity
 	}

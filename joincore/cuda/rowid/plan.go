@@ -149,6 +149,14 @@ func Movable(c joincore.Column) bool {
 	return c.Kind == joincore.Fixed && (c.Width <= 8 || c.Width == 16)
 }
 
+// wordOf is a flag as kernels read it.
+func wordOf(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // None is the position of a row that is not there: the NULL side of an outer
 // join.
 const None = ^uint32(0)

@@ -1,6 +1,7 @@
 package rowid
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -11,11 +12,11 @@ import (
 // does not know.
 func evaluatePTX(op string, v []uint64) (result uint64, ok bool) {
 	parts := strings.Split(op, ".")
-	kind := parts[len(parts)-1]
-	width, signed, known := ptxType(kind)
+	kind, known := ptxTypes[parts[len(parts)-1]]
 	if !known {
 		return 0, false
 	}
+	width, signed := kind.width, kind.signed
 	if want, ok := map[string]int{"mov": 1, "not": 1, "neg": 1, "popc": 1, "cvt": 1, "selp": 3}[parts[0]]; ok && len(v) != want || !ok && len(v) != 2 {
 		return 0, false
 	}
@@ -36,8 +37,8 @@ func evaluatePTX(op string, v []uint64) (result uint64, ok bool) {
 		if len(parts) != 3 {
 			return 0, false
 		}
-		to, _, known := ptxType(parts[1])
-		return cutTo(signExtend(v[0], width, signed), to), known
+		to, known := ptxTypes[parts[1]]
+		return cutTo(signExtend(v[0], width, signed), to.width), known
 	case "mul":
 		if len(parts) != 3 {
 			return 0, false
@@ -98,29 +99,15 @@ func evaluatePTX(op string, v []uint64) (result uint64, ok bool) {
 	return cutTo(a, width), true
 }
 
-// ptxType returns the bits of a type and whether numbers of it have a sign.
-func ptxType(kind string) (width int, signed, known bool) {
-	switch kind {
-	case "pred":
-		return 1, false, true
-	case "b8", "u8":
-		return 8, false, true
-	case "s8":
-		return 8, true, true
-	case "b16", "u16":
-		return 16, false, true
-	case "s16":
-		return 16, true, true
-	case "b32", "u32":
-		return 32, false, true
-	case "s32":
-		return 32, true, true
-	case "b64", "u64":
-		return 64, false, true
-	case "s64":
-		return 64, true, true
-	}
-	return 0, false, false
+// ptxTypes are types with their bits, and whether numbers of them have a sign.
+var ptxTypes = map[string]struct {
+	width  int
+	signed bool
+}{
+	"pred": {1, false},
+	"b8":   {8, false}, "b16": {16, false}, "b32": {32, false}, "b64": {64, false},
+	"u8": {8, false}, "u16": {16, false}, "u32": {32, false}, "u64": {64, false},
+	"s8": {8, true}, "s16": {16, true}, "s32": {32, true}, "s64": {64, true},
 }
 
 // cutTo keeps the low bits.
@@ -139,32 +126,18 @@ func signExtend(v uint64, width int, signed bool) uint64 {
 	return cutTo(v, width)
 }
 
-func compareAs(how string, a, b uint64, signed bool) (uint64, bool) {
-	less := a < b
+// compareAs returns 1 if a comparison holds, else 0; ok is false for one that it does not know.
+func compareAs(how string, a, b uint64, signed bool) (result uint64, ok bool) {
+	order := cmp.Compare(a, b)
 	if signed {
-		less = int64(a) < int64(b)
+		order = cmp.Compare(int64(a), int64(b))
 	}
-	var is bool
-	switch how {
-	case "eq":
-		is = a == b
-	case "ne":
-		is = a != b
-	case "lt", "lo":
-		is = less
-	case "le", "ls":
-		is = less || a == b
-	case "gt", "hi":
-		is = !less && a != b
-	case "ge", "hs":
-		is = !less
-	default:
-		return 0, false
-	}
-	if is {
-		return 1, true
-	}
-	return 0, true
+	holds, ok := map[string]bool{
+		"eq": order == 0, "ne": order != 0,
+		"lt": order < 0, "le": order <= 0, "gt": order > 0, "ge": order >= 0,
+		"lo": order < 0, "ls": order <= 0, "hi": order > 0, "hs": order >= 0,
+	}[how]
+	return wordOf(holds), ok
 }
 
 // ptxBlock is a basic block.

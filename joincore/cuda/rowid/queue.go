@@ -64,8 +64,13 @@ func (k *Kernels) NewQueue(s *driver.Stream, a *driver.Arena) (*Queue, error) {
 	return &Queue{kernels: k, stream: s, arena: a, staging: staging, staged: readBackBytes}, nil
 }
 
-// Close frees what the queue has taken for itself. Nothing may be under way.
-func (q *Queue) Close() error { return q.staging.Free() }
+// Close frees what the queue has taken for itself, if q is not nil. Nothing may be under way.
+func (q *Queue) Close() error {
+	if q == nil {
+		return nil
+	}
+	return q.staging.Free()
+}
 
 // Arena returns the queue's arena.
 func (q *Queue) Arena() *driver.Arena { return q.arena }

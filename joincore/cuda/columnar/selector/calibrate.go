@@ -117,13 +117,8 @@ func (t *trial) run(ctx context.Context, d *driver.Context, x *trialData) ([]cos
 
 // function returns the join algorithm.
 func (t *trial) function() columnar.Func {
-	switch t.how {
-	case "smj-um":
-		return columnar.SMJUM
-	case "smj-om":
-		return columnar.SMJOM
-	case "npj":
-		return columnar.NPJ
+	if a, ok := joincore.ParseAlgorithm(t.how); ok && algorithms[a] != nil {
+		return algorithms[a]
 	}
 	options := phj.Options{Materialise: strings.TrimPrefix(t.how, "phj-")}
 	if t.how == "bloom" {

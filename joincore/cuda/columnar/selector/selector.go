@@ -55,7 +55,8 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 			return nil, nil, err
 		}
 		c.learn(keys)
-		run = withRange(keys)
+		run = maps.Clone(algorithms)
+		run[joincore.NPJ] = columnar.NPJWithin(keys)
 		before = spent{look: report, price: r.RangeMS(&described), ms: since(start)}
 	}
 	if m, partition := c.first(); partition {
@@ -79,13 +80,6 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 func since(start time.Time) float64 { return float64(time.Since(start)) / float64(time.Millisecond) }
 
 var algorithms = map[joincore.Algorithm]columnar.Func{joincore.NPJ: columnar.NPJ, joincore.SMJUM: columnar.SMJUM, joincore.SMJOM: columnar.SMJOM}
-
-// withRange returns the algorithms for build keys with a known range.
-func withRange(keys columnar.KeyRange) map[joincore.Algorithm]columnar.Func {
-	known := maps.Clone(algorithms)
-	known[joincore.NPJ] = columnar.NPJWithin(keys)
-	return known
-}
 
 // spent is the cost of a choice before the join that it led to; the join's report
 // includes it.

@@ -96,16 +96,13 @@ var materialisations = map[string]costmodel.Materialisation{
 	"place": {Probe: costmodel.Place}, "bypass": {Build: costmodel.Fetch, Bypass: true}, "bloom": {Bloom: true},
 }
 
-var trialAlgorithms = map[string]joincore.Algorithm{
-	"phj-om": joincore.PHJOM, "phj-um": joincore.PHJUM, "smj-om": joincore.SMJOM, "smj-um": joincore.SMJUM, "npj": joincore.NPJ,
-}
-
 // predict returns the model's prediction for the trial.
 func (t *trial) predict(r *costmodel.DeviceRates, j *costmodel.Resident) costmodel.Prediction {
 	if m, ok := materialisations[t.how]; ok {
 		return r.Predict(j, m)
 	}
-	return r.Named(j, trialAlgorithms[t.how]).Prediction
+	a, _ := joincore.ParseAlgorithm(t.how)
+	return r.Named(j, a).Prediction
 }
 
 // observations returns the trial's rates from the least ms of each phase.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 )
 
@@ -36,10 +37,10 @@ func TestTrialsTellEnough(t *testing.T) {
 		found.Fit(observe(&device, mostTrialRows))
 		for _, j := range others {
 			j = Describe(j, j.Rows[1], 0)
-			for name, a := range trialAlgorithms {
+			for _, a := range joincore.Algorithms {
 				got, want := found.Named(&j, a).MS, device.Named(&j, a).MS
 				if math.Abs(got-want) > 0.1*want {
-					t.Errorf("seed %d: %s of %v rows: %.2f ms are predicted, %.2f are right", seed, name, j.Rows, got, want)
+					t.Errorf("seed %d: %s of %v rows: %.2f ms are predicted, %.2f are right", seed, a, j.Rows, got, want)
 				}
 			}
 		}
