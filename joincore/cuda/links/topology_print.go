@@ -24,7 +24,7 @@ func (f *Facts) Print(w io.Writer) error {
 	}
 	fmt.Fprintln(t, "\tboth ways, GB/s\t")
 	for _, p := range f.Pairs {
-		fmt.Fprintf(t, "%d\t%d\t%s\t%d\t%s\t%v", p.From, p.To, yes(p.Peer), p.NVLinks, p.Path, p.Latency.Round(100*time.Nanosecond))
+		fmt.Fprintf(t, "%d\t%d\t%s\t%d\t%s\t%v", p.From, p.To, yes[p.Peer], p.NVLinks, p.Path, p.Latency.Round(100*time.Nanosecond))
 		for _, s := range sizes {
 			fmt.Fprintf(t, "\t%s", rate(p.at(s)))
 		}
@@ -79,12 +79,7 @@ func numa(n int) string {
 	return fmt.Sprint(n)
 }
 
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
+var yes = map[bool]string{true: "yes", false: "no"}
 
 func bytesText(n int64) string {
 	if n >= 1<<20 {

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"gpujoin/joincore/cuda/columnar/phj"
-	"gpujoin/joincore/exchange/live"
 )
 
 // reduce drops the probe rows that a Bloom filter of all GPUs' build keys rejects, unless
@@ -60,16 +59,5 @@ func (j *join) copyFilters(ctx context.Context, written func(*phj.Share, context
 	if j.cut.Way != phj.Stage {
 		return nil
 	}
-	var runs []live.Run
-	for from, x := range j.shares {
-		if err := written(x, ctx); err != nil {
-			return err
-		}
-		for to := range j.shares {
-			if to != from {
-				runs = j.group.runs(runs, from, to, pieces(from, to))
-			}
-		}
-	}
-	return j.copy(ctx, runs)
+	return j.copy(ctx, func(x *phj.Share) error { return written(x, ctx) }, pieces)
 }

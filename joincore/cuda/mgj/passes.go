@@ -101,34 +101,37 @@ func (j *join) secondPass(i, flow, pass, from, senders int) {
 
 // copyCounts brings each GPU the histograms of all others.
 func (j *join) copyCounts(ctx context.Context) error {
-	var runs []live.Run
-	for i, x := range j.shares {
-		for g, other := range j.shares {
-			if g != i {
-				runs = j.group.runs(runs, i, g, x.Counts(i, other))
-			}
-		}
-	}
-	return j.copy(ctx, runs)
+	return j.copy(ctx, func(*phj.Share) error { return nil }, func(from, to int) []phj.Piece {
+		return j.shares[from].Counts(from, j.shares[to])
+	})
 }
 
 // copyFlow brings each GPU the rows of a flow that others have for it, when their first
 // passes have ended. Those of the next flow run meanwhile.
 func (j *join) copyFlow(ctx context.Context, flow int) error {
-	var runs []live.Run
-	for i, x := range j.shares {
-		if err := x.WaitSent(ctx, flow); err != nil {
-			return err
-		}
-		for g, b := range j.staged[flow][i] {
-			runs = j.group.runs(runs, i, g, x.Blocks(flow, j.shares[g], b))
-		}
-	}
-	return j.copy(ctx, runs)
+	return j.copy(ctx, func(x *phj.Share) error { return x.WaitSent(ctx, flow) }, func(from, to int) []phj.Piece {
+		return j.shares[from].Blocks(flow, j.shares[to], j.staged[flow][from][to])
+	})
 }
 
-// copy exchanges bytes and waits until all have arrived.
-func (j *join) copy(ctx context.Context, runs []live.Run) error {
+// copy has the fabric copy pieces from each GPU to each other one, when written returns for
+// those that have them, and waits until all have arrived.
+func (j *join) copy(ctx context.Context, written func(*phj.Share) error, pieces func(from, to int) []phj.Piece) error {
+	var runs []live.Run
+	for from, x := range j.shares {
+		if err := written(x); err != nil {
+			return err
+		}
+		for to := range j.shares {
+			if to == from {
+				continue
+			}
+			for _, p := range pieces(from, to) {
+				source, target := j.group.through.Own(from, p.From), j.group.through.Own(to, p.To)
+				runs = append(runs, live.Run{From: from, To: to, Bytes: p.Bytes, Source: live.Place{Buffer: source}, Target: live.Place{Buffer: target}})
+			}
+		}
+	}
 	c := exchange.Default()
 	c.Packet = 0 // as large as suits the bytes
 	stats, err := live.Exchange(ctx, j.group.through, c, runs)
@@ -137,15 +140,4 @@ func (j *join) copy(ctx context.Context, runs []live.Run) error {
 	}
 	j.report.Copied.Add(stats)
 	return nil
-}
-
-// runs appends pieces that one GPU sends to another.
-func (g *Group) runs(list []live.Run, from, to int, pieces []phj.Piece) []live.Run {
-	for _, p := range pieces {
-		list = append(list, live.Run{
-			From: from, To: to, Bytes: p.Bytes,
-			Source: live.Place{Buffer: g.through.Own(from, p.From)}, Target: live.Place{Buffer: g.through.Own(to, p.To)},
-		})
-	}
-	return list
 }

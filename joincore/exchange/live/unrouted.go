@@ -22,7 +22,7 @@ type unrouted struct {
 	senders []*sender
 	devices []int // of the senders' GPUs
 	under   int   // copies under way
-	ended   chan ending
+	ended   chan *posted
 	err     error // of the first failure
 	copies  int64 // so far
 }
@@ -36,17 +36,12 @@ type sender struct {
 	idle   []*posted
 }
 
-// posted is a copy under way, or memory for one.
+// posted is a copy under way or one that has ended, or memory for one.
 type posted struct {
 	sender *sender
 	pieces []Piece
+	err    error
 	done   func(error)
-}
-
-// ending says that a copy has ended.
-type ending struct {
-	copy *posted
-	err  error
 }
 
 // newUnrouted returns an exchange, or nil if it needs routing.
@@ -55,7 +50,7 @@ func newUnrouted(f Fabric, c exchange.Config, flows map[exchange.Flow]*flow) *un
 	if m.Multihop() {
 		return nil
 	}
-	x := &unrouted{fabric: f, ended: make(chan ending, c.Posted*len(flows))}
+	x := &unrouted{fabric: f, ended: make(chan *posted, c.Posted*len(flows))}
 	for key, flow := range flows {
 		routes := c.Policy.Usable(m.Routes(key.From, key.To, 0))
 		if len(routes) != 1 || len(routes[0].Hops) != 1 {
@@ -74,7 +69,10 @@ func newUnrouted(f Fabric, c exchange.Config, flows map[exchange.Flow]*flow) *un
 	for _, s := range x.senders {
 		for range c.Posted {
 			p := &posted{sender: s}
-			p.done = func(err error) { x.ended <- ending{p, err} } // which has a place for each copy
+			p.done = func(err error) {
+				p.err = err
+				x.ended <- p // which has a place for each copy
+			}
 			s.idle = append(s.idle, p)
 		}
 	}
@@ -155,14 +153,13 @@ func (x *unrouted) wait() {
 }
 
 // end notes that a copy has ended.
-func (x *unrouted) end(e ending) {
+func (x *unrouted) end(p *posted) {
 	x.under--
 	if x.err == nil {
-		x.err = e.err
+		x.err = p.err
 	}
-	clear(e.copy.pieces)
-	s := e.copy.sender
-	s.idle = append(s.idle, e.copy)
+	clear(p.pieces)
+	p.sender.idle = append(p.sender.idle, p)
 }
 
 // done returns what a complete exchange did.
