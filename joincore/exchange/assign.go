@@ -35,12 +35,10 @@ type Limits struct {
 	// Keep says which sides' rows are returned also without partner. Other rows
 	// of partitions that are empty on the other side are not sent at all.
 	Keep [2]bool
-	// Free is the memory of each GPU for rows that it receives, in bytes; nil
-	// means no limit.
+	// Free is the memory of each GPU for rows that it receives, in bytes; nil means no limit.
 	Free []int64
-	// Slack is how many more rows than the mean a GPU may get before cheap
-	// traffic stops to count: 0.1 means a tenth. A GPU that holds most of the
-	// input would otherwise join alone.
+	// Slack is how many more rows than the mean a GPU may get before cheap traffic stops to
+	// count: 0.1 means a tenth. A GPU that holds most of the input would otherwise join alone.
 	Slack float64
 }
 
@@ -58,12 +56,11 @@ type Assignment struct {
 // ErrMemory says that no assignment found fits the GPUs' memory.
 var ErrMemory = errors.New("the rows to exchange do not fit in the memory of the GPUs")
 
-// Assign decides where each partition is joined, as Track Join does (MG-Join,
-// section 3.2): rows of one side move to some GPUs, rows of the other side are
-// copied to all of these. It starts from the GPUs that hold the moving side and
-// moves what saves more copies than it costs. The cost of a byte is that of the
-// cheapest way between two GPUs without congestion. Large partitions are
-// assigned first; of equally cheap GPUs the one with fewest rows is taken.
+// Assign decides where each partition is joined, as Track Join does (MG-Join, section 3.2):
+// rows of one side move to some GPUs, rows of the other side are copied to all of these. It
+// starts from the GPUs that hold the moving side and moves what saves more copies than it
+// costs. The cost of a byte is that of the cheapest way between two GPUs without congestion.
+// Large partitions are assigned first; of equally cheap GPUs the one with fewest rows is taken.
 func Assign(h Histograms, m *mesh.Mesh, l Limits) (*Assignment, error) {
 	a, err := newAssigner(h, m, l)
 	if err != nil {

@@ -80,13 +80,11 @@ func (c Config) chunk(m *mesh.Mesh, least int) int {
 	if !m.Multihop() {
 		return c.Batch
 	}
-	// Shorter copies: what is forwarded starts earlier, and slots are free again
-	// earlier.
+	// Shorter copies: what is forwarded starts earlier, and slots are free again earlier.
 	return min(max(c.Slots/4, least), c.Batch)
 }
 
-// BufferBytes returns the memory that a GPU of the mesh needs for its receive
-// buffers.
+// BufferBytes returns the memory that a GPU of the mesh needs for its receive buffers.
 func (c Config) BufferBytes(m *mesh.Mesh, gpu int) int64 {
 	c = c.on(m)
 	var neighbours int64
@@ -105,13 +103,11 @@ func Forwards(m *mesh.Mesh, from, to int) bool {
 
 // Fabric carries out what a Node decides.
 type Fabric interface {
-	// Send copies a batch over its hop, b.Route.Hops[b.Hop], from b.At to a
-	// place on the next GPU. Copies over one hop are carried out in order. When
-	// the copy is complete the fabric calls Sent on the sender and Arrived, with
-	// the same place, on the receiver.
+	// Send copies a batch over its hop, b.Route.Hops[b.Hop], from b.At to a place on the next
+	// GPU. Copies over one hop are carried out in order. When the copy is complete the fabric
+	// calls Sent on the sender and Arrived, with the same place, on the receiver.
 	Send(b *Batch, into Place)
-	// Tell brings a note to another GPU's Heard. Notes between two GPUs keep
-	// their order.
+	// Tell brings a note to another GPU's Heard. Notes between two GPUs keep their order.
 	Tell(from, to int, n Note)
 	// Announce brings a Work note to Heard, or to Learn, of all GPUs but the one
 	// that it comes from.

@@ -1,10 +1,9 @@
-// Package exchange moves rows between GPUs: the data distribution of MG-Join
-// (section 4 of the paper) as state machines. A Node is one GPU's part. It
-// decides which packets travel over which routes, queues them, counts the
-// receive buffers of its neighbours, and forwards what passes through. It has
-// no clock, no goroutine and no memory of its own: a Fabric carries out the
-// copies and calls the Node when one is complete. Package sim is a Fabric with a
-// virtual clock; package live has one of goroutines and real copies.
+// Package exchange moves rows between GPUs: the data distribution of MG-Join (section 4 of the
+// paper) as state machines. A Node is one GPU's part. It decides which packets travel over
+// which routes, queues them, counts the receive buffers of its neighbours, and forwards what
+// passes through. It has no clock, no goroutine and no memory of its own: a Fabric carries out
+// the copies and calls the Node when one is complete. Package sim is a Fabric with a virtual
+// clock; package live has one of goroutines and real copies.
 //
 // The methods of a Node must not run at the same time. A Fabric calls them from
 // its own event loop, never from within Send or Tell.
@@ -187,8 +186,7 @@ func (n *Node) outflow(f Flow) *outflow {
 	return o
 }
 
-// Sent says that the copy of a batch is complete: its packets need no memory
-// here any more.
+// Sent says that the copy of a batch is complete: its packets need no memory here any more.
 func (n *Node) Sent(b *Batch) {
 	q := n.byHop[b.Route.Hops[b.Hop].ID]
 	q.posted--
@@ -235,9 +233,8 @@ func (n *Node) Heard(from int, x Note) {
 // packets wait for a route.
 func (n *Node) Learn(x Note) { n.view.set(x.Hop, x.Work) }
 
-// Drained says whether the node has nothing left to send, forward or receive.
-// A drained node may still have to forward for others: an exchange is over when
-// all nodes are drained.
+// Drained says whether the node has nothing left to send, forward or receive. A drained node
+// may still have to forward for others: an exchange is over when all nodes are drained.
 func (n *Node) Drained() bool {
 	waits := func(q *queue) bool { return q.packets > 0 || q.posted > 0 }
 	return n.missing <= 0 && n.total() <= 0 && !slices.ContainsFunc(n.queues, waits)

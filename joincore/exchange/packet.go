@@ -19,8 +19,7 @@ type Packet struct {
 	Wire int64 // bytes that travel; at most Config.Packet
 }
 
-// Cut divides rows of some width into packets of at most the given bytes, not
-// compressed.
+// Cut divides rows of some width into packets of at most the given bytes, not compressed.
 func Cut(r Range, width, packet int64) []Packet {
 	each := max(packet/width, 1)
 	list := make([]Packet, 0, max(r.High-r.Low+each-1, 0)/each)

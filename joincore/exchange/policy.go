@@ -17,11 +17,10 @@ type Policy interface {
 	Choose(v *View, bytes int64, of []mesh.Route) int
 }
 
-// Adaptive is the paper's adaptive routing metric (ARM, section 4.2): the time
-// to cross the slowest hop without congestion, plus queueing delay and latency
-// of every hop. Hops that are not part of the fabric are used only by pairs
-// that the fabric does not connect: staged copies take bandwidth of the host's
-// memory, which the database server needs.
+// Adaptive is the paper's adaptive routing metric (ARM, section 4.2): the time to cross the
+// slowest hop without congestion, plus queueing delay and latency of every hop. Hops that are
+// not part of the fabric are used only by pairs that the fabric does not connect: staged copies
+// take bandwidth of the host's memory, which the database server needs.
 type Adaptive struct{}
 
 // Usable implements Policy.
@@ -68,9 +67,8 @@ func metric(v *View, r *mesh.Route, whole, part []time.Duration, most time.Durat
 	return slowest + sum
 }
 
-// View is what a node knows of the queues in the network: for each hop, the
-// work that waits for it. Hops that cross the same link (a switch's port, a
-// PCIe uplink) delay each other.
+// View is what a node knows of the queues in the network: for each hop, the work that waits for
+// it. Hops that cross the same link (a switch's port, a PCIe uplink) delay each other.
 //
 // Policies look at all routes for each batch, so that delays and times of copies are
 // kept until they change.
@@ -157,10 +155,9 @@ func (t *times) times(m *mesh.Mesh, bytes int64) []time.Duration {
 	return t.of
 }
 
-// seed gives a view the delays to expect at first, from the histogram: every
-// source begins with a window of batches that it divides among its
-// destinations as its bytes are divided, and each takes the route that adaptive
-// routing would take. All nodes compute the same.
+// seed gives a view the delays to expect at first, from the histogram: every source begins with
+// a window of batches that it divides among its destinations as its bytes are divided, and each
+// takes the route that adaptive routing would take. All nodes compute the same.
 func seed(v *View, c Config, traffic [][]int64) {
 	batch := c.Packet * int64(c.Batch)
 	usable := make([][][]mesh.Route, len(traffic))

@@ -7,8 +7,7 @@ import (
 	"gpujoin/joincore/mesh"
 )
 
-// post gives the fabric copies as long as a hop can take one and a batch can
-// use it.
+// post gives the fabric copies as long as a hop can take one and a batch can use it.
 func (n *Node) post() {
 	for {
 		q := n.next()

@@ -2,11 +2,10 @@ package mesh
 
 import "math/bits"
 
-// Cut returns the bandwidth, in GB/s, of everything that leads from the GPUs in
-// half (a bit for each) to the others: a maximum flow, so that links through
-// switches and sockets count once. Where the fabric joins all GPUs, only its
-// links count, as only they are used by routes of several hops. Pools are not
-// considered: the true bandwidth may be lower.
+// Cut returns the bandwidth, in GB/s, of everything that leads from the GPUs in half (a bit for
+// each) to the others: a maximum flow, so that links through switches and sockets count once.
+// Where the fabric joins all GPUs, only its links count, as only they are used by routes of
+// several hops. Pools are not considered: the true bandwidth may be lower.
 func (m *Mesh) Cut(half uint64) float64 {
 	f := newFlow(len(m.Nodes) + 2)
 	source, sink := len(m.Nodes), len(m.Nodes)+1
@@ -30,9 +29,8 @@ func (m *Mesh) fabricLink(l Link) bool {
 	return (l.Kind == NVLink || l.Kind == NVSwitch) && m.Nodes[l.From].Kind != Host && m.Nodes[l.To].Kind != Host
 }
 
-// Bisection returns the half of the GPUs whose cut to the other half (for an
-// odd number, to one GPU more) has the least bandwidth, and that bandwidth in
-// GB/s; 0 for a single GPU.
+// Bisection returns the half of the GPUs whose cut to the other half (for an odd number, to one
+// GPU more) has the least bandwidth, and that bandwidth in GB/s; 0 for a single GPU.
 func (m *Mesh) Bisection() (half uint64, gbps float64) {
 	for s := range uint64(1) << m.gpus {
 		if bits.OnesCount64(s) != m.gpus/2 || s == 0 {
@@ -81,8 +79,7 @@ func newFlow(nodes int) *flow { return &flow{nodes, make([]float64, nodes*nodes)
 
 func (f *flow) add(from, to int, gbps float64) { f.left[from*f.nodes+to] += gbps }
 
-// maximum returns the maximum flow by shortest augmenting paths. It uses the
-// network up.
+// maximum returns the maximum flow by shortest augmenting paths. It uses the network up.
 func (f *flow) maximum(source, sink int) float64 {
 	var total float64
 	before := make([]int, f.nodes)

@@ -23,8 +23,7 @@ type Hop struct {
 	// GPUs. Routes of several hops use no others: a GPU that forwards data that
 	// came over PCIe would use the scarce link twice.
 	Fabric bool
-	// GBps and Half are those of the slowest link and the largest Half; Latency
-	// is the sum.
+	// GBps and Half are those of the slowest link and the largest Half; Latency is the sum.
 	GBps    float64
 	Half    int64
 	Latency time.Duration

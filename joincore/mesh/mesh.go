@@ -1,7 +1,6 @@
-// Package mesh describes how the GPUs of a machine are connected: nodes,
-// directed links, the hops that one copy can cross, routes over several GPUs,
-// and the bandwidth of cuts. It describes; it neither discovers nor moves
-// anything.
+// Package mesh describes how the GPUs of a machine are connected: nodes, directed links, the
+// hops that one copy can cross, routes over several GPUs, and the bandwidth of cuts. It
+// describes; it neither discovers nor moves anything.
 package mesh
 
 import (
@@ -27,8 +26,7 @@ type NodeKind uint8
 const (
 	// GPU is a device that stores, computes and forwards.
 	GPU NodeKind = iota
-	// Host is a processor socket with its memory: a copy that crosses it is
-	// staged there.
+	// Host is a processor socket with its memory: a copy that crosses it is staged there.
 	Host
 	// Switch forwards without storing: an NVSwitch, a PCIe switch.
 	Switch
@@ -80,8 +78,7 @@ type Link struct {
 	To    int
 	Kind  Kind
 	Width int // sub-links that act as one
-	// GBps is the saturated bandwidth of all sub-links together, in 10^9 bytes
-	// a second.
+	// GBps is the saturated bandwidth of all sub-links together, in 10^9 bytes a second.
 	GBps float64
 	// Half is the copy size, in bytes, that reaches half of GBps.
 	Half int64

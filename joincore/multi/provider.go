@@ -22,8 +22,7 @@
 // its functions allow it, and it promises fewer rows, each member first groups its own
 // rows, and partial groups are exchanged and merged.
 //
-// The host does the first three steps, so that rows pass through its memory between
-// fragments.
+// The host does the first three steps, so that rows pass through its memory between fragments.
 package multi
 
 import (

@@ -73,8 +73,7 @@ func (f *fragment) decide(join int, own costmodel.Decision) costmodel.Decision {
 	return own
 }
 
-// idle returns how long the member that was done first had no work while the last one
-// was busy.
+// idle returns how long the member that was done first had no work while the last one was busy.
 func idle(stats []joincore.Stats) time.Duration {
 	first, last := time.Duration(math.MaxInt64), time.Duration(0)
 	for _, s := range stats {

@@ -137,8 +137,7 @@ func (s *side) forget() {
 	}
 }
 
-// histogram returns the rows of each partition by member, without those that have no
-// key.
+// histogram returns the rows of each partition by member, without those that have no key.
 func (s *side) histogram(partitions int) [][]int64 {
 	out := make([][]int64, len(s.counts))
 	for m := range out {

@@ -6,9 +6,8 @@ import (
 	"gpujoin/joincore"
 )
 
-// slice divides a relation into parts of about equal numbers of rows, without copying.
-// Parts begin at rows whose validity bits begin a byte. Vectors that are too short stay
-// so.
+// slice divides a relation into parts of about equal numbers of rows, without copying. Parts
+// begin at rows whose validity bits begin a byte. Vectors that are too short stay so.
 func slice(r *joincore.Relation, parts int) []*joincore.Relation {
 	out := make([]*joincore.Relation, parts)
 	for i := range out {

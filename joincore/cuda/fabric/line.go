@@ -19,8 +19,7 @@ type posted struct {
 
 // ending tells when a copy has ended.
 type ending interface {
-	// ended reports whether the copy has ended, or returns the error by which it has
-	// failed.
+	// ended reports whether the copy has ended, or returns the error by which it has failed.
 	ended() (bool, error)
 }
 

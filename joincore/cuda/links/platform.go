@@ -25,8 +25,7 @@ func (p Platform) Choose(registered bool) Method {
 	return Staged
 }
 
-// unifiedMost bounds migrating memory: a device can hang if it exceeds the free device
-// memory.
+// unifiedMost bounds migrating memory: a device can hang if it exceeds the free device memory.
 const unifiedMost = 1 << 30
 
 // Absent returns why the platform lacks a method for the given bytes, or "" if it has

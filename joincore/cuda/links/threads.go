@@ -41,9 +41,8 @@ func (t *Threads) Close() error {
 // blockBytes is the number of bytes that a block of transfer_move has in flight.
 const blockBytes = 16 << 10
 
-// Move queues a copy of n bytes. Each address is of device memory, or the device's
-// address of host memory. Alignment is arbitrary; 16-byte accesses need addresses of
-// equal alignment.
+// Move queues a copy of n bytes. Each address is of device memory, or the device's address of
+// host memory. Alignment is arbitrary; 16-byte accesses need addresses of equal alignment.
 func (t *Threads) Move(s *driver.Stream, to, from driver.Ptr, n int64) error {
 	return t.move.Launch(s, t.move.Grid((n+blockBytes-1)/blockBytes), uint64(to), uint64(from), uint64(n))
 }
@@ -52,8 +51,7 @@ func (t *Threads) Move(s *driver.Stream, to, from driver.Ptr, n int64) error {
 // page tables. The caller keeps b alive while the address is used.
 func Address(b []byte) driver.Ptr { return driver.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// Sum queues the addition of the sum of n bytes, a multiple of 8, to the word at
-// total.
+// Sum queues the addition of the sum of n bytes, a multiple of 8, to the word at total.
 func (t *Threads) Sum(s *driver.Stream, at driver.Ptr, n int64, total driver.Ptr) error {
 	return t.sum.Launch(s, t.sum.Grid((n+blockBytes-1)/blockBytes), uint64(at), uint64(n/8), uint64(total))
 }

@@ -91,8 +91,7 @@ func bytesText(n int64) string {
 // Host is the end of a connection that is no device.
 const Host = -1
 
-// Connection is one direction between two devices, or a device and the host, as users see
-// it.
+// Connection is one direction between two devices, or a device and the host, as users see it.
 type Connection struct {
 	From, To int           // numbers in Facts.Devices, or Host
 	Kind     string        // a mesh.Kind, or "staged"

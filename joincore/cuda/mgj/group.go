@@ -60,10 +60,9 @@ func Open(members []Member, m *mesh.Mesh) (*Group, error) {
 	return open(members, m, nil)
 }
 
-// OpenStaged makes a group of the GPUs of a fabric, each on the device of the member with
-// its number. A GPU's first pass leaves rows for others in its own memory, and the fabric
-// copies them, over other GPUs where that is faster. The caller closes the fabric after
-// the group.
+// OpenStaged makes a group of the GPUs of a fabric, each on the device of the member with its
+// number. A GPU's first pass leaves rows for others in its own memory, and the fabric copies
+// them, over other GPUs where that is faster. The caller closes the fabric after the group.
 func OpenStaged(members []Member, f *fabric.Fabric) (*Group, error) {
 	for i, x := range members {
 		if i < f.Mesh().GPUs() && f.Context(i).Info().Ordinal != x.Device.Info().Ordinal {

@@ -51,10 +51,9 @@ func (s *Stats) Add(o Stats) {
 	s.Time += o.Time
 }
 
-// Exchange sends runs of bytes and returns when all have arrived. Packets of no size get
-// the one that Config.Sized chooses. If a copy fails or
-// ctx ends it posts no more copies, waits for those under way, and returns the error or
-// ctx's cause; the targets then hold anything.
+// Exchange sends runs of bytes and returns when all have arrived. Packets of no size get the
+// one that Config.Sized chooses. If a copy fails or ctx ends it posts no more copies, waits for
+// those under way, and returns the error or ctx's cause; the targets then hold anything.
 func Exchange(ctx context.Context, f Fabric, c exchange.Config, runs []Run) (Stats, error) {
 	start := time.Now()
 	if c.SharedRing || c.Central {
