@@ -45,18 +45,18 @@ func (x *coordinator) reduces(n *joincore.Aggregate) bool {
 // grouped exchanges rows by the columns among the keys, and groups them after that. If
 // all keys are computed, one member groups all rows.
 func (x *coordinator) grouped(n *joincore.Aggregate) (*fragment, error) {
-	s := side{node: n.Child, groups: true, keep: true, need: columns(nil).with(joincore.AggregateColumns(n)...)}
+	need := columns(nil).with(joincore.AggregateColumns(n)...)
+	var key []joincore.ColumnRef
 	for _, k := range n.Keys {
 		if ref, ok := k.(joincore.ColumnRef); ok {
-			s.key = append(s.key, keyColumn{ref: ref})
+			key = append(key, ref)
 		}
 	}
-	var err error
-	if s.table, err = x.stored(n.Child, s.need); err != nil {
+	t, err := x.stored(n.Child, need)
+	if err != nil {
 		return nil, err
 	}
-	t, err := s.gather()
-	if err != nil {
+	if t, err = t.gather(key, need); err != nil {
 		return nil, err
 	}
 	f := x.over([]*table{t})
@@ -72,18 +72,13 @@ func (x *coordinator) merged(n *joincore.Aggregate, partial *fragment) (*fragmen
 	for i := range all {
 		all[i] = joincore.ColumnRef{Input: n.ID, Column: i}
 	}
-	s := side{node: n, groups: true, keep: true, need: all}
-	for i := range n.Keys {
-		s.key = append(s.key, keyColumn{ref: all[i]})
-	}
-	var err error
-	if s.table, err = partial.collect(all, nil); err != nil {
+	t, err := partial.collect(all, nil)
+	if err != nil {
 		return nil, err
 	}
-	t := s.table
 	if x.p.group == nil {
 		t.first()
-	} else if t, err = s.gather(); err != nil {
+	} else if t, err = t.gather(all[:len(n.Keys)], all); err != nil {
 		return nil, err
 	}
 	f := x.over([]*table{t})

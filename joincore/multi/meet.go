@@ -1,6 +1,7 @@
 package multi
 
 import (
+	"slices"
 	"time"
 
 	"gpujoin/joincore"
@@ -57,13 +58,10 @@ func (x *coordinator) meet(n *joincore.Join, buildLeft bool, left, right *side) 
 	if err != nil {
 		return nil, err
 	}
+	to := map[*side][][]uint64{build: a.To[exchange.Build], probe: a.To[exchange.Probe]}
 	tables := make([]*table, 2)
 	for i, s := range []*side{left, right} {
-		of := exchange.Build
-		if s == probe {
-			of = exchange.Probe
-		}
-		if tables[i], err = s.deliver(a.To[of]); err != nil {
+		if tables[i], err = s.deliver(to[s]); err != nil {
 			return nil, err
 		}
 	}
@@ -71,28 +69,26 @@ func (x *coordinator) meet(n *joincore.Join, buildLeft bool, left, right *side) 
 	return tables, nil
 }
 
-// gather exchanges rows so that those of one group meet. Without a key all meet on the
-// first member.
-func (s *side) gather() (*table, error) {
-	x := s.table.x
+// gather exchanges the needed columns of rows so that those with the same key meet. Without a
+// key all meet on the first member.
+func (t *table) gather(key []joincore.ColumnRef, need columns) (*table, error) {
+	x, partitions := t.x, 1
+	s := side{table: t, groups: true, keep: true, need: need}
+	for _, c := range key {
+		s.key = append(s.key, keyColumn{ref: c})
+	}
 	defer s.forget()
-	partitions := 1
-	if len(s.key) > 0 {
-		partitions = x.partitions(s.table.rows())
+	if len(key) > 0 {
+		partitions = x.partitions(t.rows())
 	}
 	if err := s.hash(partitions); err != nil {
 		return nil, err
 	}
-	to := make([][]uint64, partitions)
-	if len(s.key) > 0 {
+	to := [][]uint64{slices.Repeat([]uint64{1}, x.members())}
+	if len(key) > 0 {
 		var err error
 		if to, err = exchange.Collocate(s.histogram(partitions), x.p.group.Mesh(), s.width(), slack); err != nil {
 			return nil, err
-		}
-	} else {
-		to[0] = make([]uint64, x.members())
-		for m := range to[0] {
-			to[0][m] = 1
 		}
 	}
 	return s.deliver(to)

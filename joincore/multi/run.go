@@ -1,6 +1,7 @@
 package multi
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -64,12 +65,8 @@ func (f *fragment) decide(join int, own costmodel.Decision) costmodel.Decision {
 		return own
 	}
 	own.BuildLeft = j.decision.BuildLeft
-	if j.decision.Algorithm != 0 {
-		own.Algorithm = j.decision.Algorithm
-	}
-	if j.decision.Bits != 0 {
-		own.Bits = j.decision.Bits
-	}
+	own.Algorithm = cmp.Or(j.decision.Algorithm, own.Algorithm)
+	own.Bits = cmp.Or(j.decision.Bits, own.Bits)
 	return own
 }
 
