@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"gpujoin/joincore/costmodel"
@@ -58,7 +59,7 @@ func open(s settings, log *slog.Logger) (*child.Machine, error) {
 		m.Devices, providers = append(m.Devices, d), append(providers, p)
 	}
 	if m.Devices == nil {
-		return nil, oneLine(failed)
+		return nil, errors.New(strings.ReplaceAll(failed.Error(), "\n", "; ")) // status reports show one line
 	}
 	links.describe(m, providers)
 	return m, nil
@@ -91,21 +92,6 @@ func ordinals(infos []driver.Info) (list []int) {
 		list = append(list, info.Ordinal)
 	}
 	return list
-}
-
-// oneLine joins the lines of an error: status reports show one.
-func oneLine(err error) error {
-	if list, ok := err.(interface{ Unwrap() []error }); ok {
-		text := ""
-		for i, e := range list.Unwrap() {
-			if i > 0 {
-				text += "; "
-			}
-			text += oneLine(e).Error()
-		}
-		return errors.New(text)
-	}
-	return err
 }
 
 // useRates sets the rates by which joins on a device are chosen: those in the file at

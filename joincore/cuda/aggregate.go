@@ -68,13 +68,7 @@ func (g *groups) columnsRead(input int) []int {
 		read = append(read, joincore.Columns(e)...)
 	}
 	read = append(read, joincore.AggregateColumns(&joincore.Aggregate{Keys: g.spec.Keys, Functions: g.spec.Functions})...)
-	var out []int
-	for _, ref := range read {
-		if ref.Input == input && !slices.Contains(out, ref.Column) {
-			out = append(out, ref.Column)
-		}
-	}
-	return out
+	return columnsOf(input, read)
 }
 
 func (g *groups) add(ctx context.Context, from *space) error {

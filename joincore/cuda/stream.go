@@ -84,7 +84,7 @@ func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joinc
 	for i, ref := range columns {
 		if st.e.describe(ref).Kind == joincore.Varlena {
 			v := &dst.Columns[i]
-			written, used, err := st.writeTexts(ctx, r, from, ref, v, at, heap[i], n)
+			written, used, err := st.write(ctx, r, from, ref, v, at, heap[i], n)
 			if err != nil {
 				return 0, nil, err
 			}
@@ -105,7 +105,7 @@ func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joinc
 		case desc.Kind == joincore.Varlena: // a later column may have reduced the number of rows
 			heap[i] = int(binary.LittleEndian.Uint32(v.Values[4*(at+n):]))
 		case !rowid.Movable(desc):
-			if err := st.writeWide(ctx, r, from, ref, v, at, n); err != nil {
+			if _, _, err := st.write(ctx, r, from, ref, v, at, 0, n); err != nil {
 				return 0, nil, err
 			}
 		}
@@ -113,38 +113,28 @@ func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joinc
 	return n, g.flush, nil
 }
 
-func (st *stream) writeTexts(ctx context.Context, r *rows, from int, ref joincore.ColumnRef, v *joincore.Vector, at, used, n int) (int, int, error) {
+// write has the host copy a column into n rows of a batch. It returns how many rows it wrote, and
+// the bytes of the heap then used: values of variable length may not fit.
+func (st *stream) write(ctx context.Context, r *rows, from int, ref joincore.ColumnRef, v *joincore.Vector, at, used, n int) (written, newUsed int, err error) {
+	desc := st.e.describe(ref)
 	rows, covered, err := st.numbers(ctx, r, ref.Input)
 	if err != nil {
 		return 0, 0, err
 	}
 	if !covered {
-		hostinput.WriteMissing(v, st.e.describe(ref), at, used, n)
+		hostinput.WriteMissing(v, desc, at, used, n)
 		return n, used, nil
 	}
 	reader, rows, err := st.reader(ctx, ref, rows.From(from), n)
 	if err != nil {
 		return 0, 0, err
 	}
-	written, used := reader.WriteVarlena(v, at, used, rows, n)
-	return written, used, nil
-}
-
-func (st *stream) writeWide(ctx context.Context, r *rows, from int, ref joincore.ColumnRef, v *joincore.Vector, at, n int) error {
-	rows, covered, err := st.numbers(ctx, r, ref.Input)
-	if err != nil {
-		return err
-	}
-	if !covered {
-		hostinput.WriteMissing(v, st.e.describe(ref), at, 0, n)
-		return nil
-	}
-	reader, rows, err := st.reader(ctx, ref, rows.From(from), n)
-	if err != nil {
-		return err
+	if desc.Kind == joincore.Varlena {
+		written, newUsed = reader.WriteVarlena(v, at, used, rows, n)
+		return written, newUsed, nil
 	}
 	reader.WriteFixed(v, at, rows, n)
-	return nil
+	return n, used, nil
 }
 
 // numbers returns the row ids of an input on the host.

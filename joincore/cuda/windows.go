@@ -33,13 +33,17 @@ func (e *execution) columnsRead(input int, key *device.Key, residual joincore.Ex
 			refs = append(refs, ref)
 		}
 	}
-	var out []int
+	return columnsOf(input, refs)
+}
+
+// columnsOf returns those of some columns that are an input's, each once.
+func columnsOf(input int, refs []joincore.ColumnRef) (columns []int) {
 	for _, ref := range refs {
-		if ref.Input == input && !slices.Contains(out, ref.Column) {
-			out = append(out, ref.Column)
+		if ref.Input == input && !slices.Contains(columns, ref.Column) {
+			columns = append(columns, ref.Column)
 		}
 	}
-	return out
+	return columns
 }
 
 // base returns the view of a space that is nothing but an input.

@@ -9,13 +9,9 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 )
 
-// deviceState is shared by the joins on one device: the module, and scratch for
-// reuse.
+// deviceState is scratch that joins on one device share.
 type deviceState struct {
 	device *driver.Context
-
-	loading sync.Mutex
-	module  *driver.Module // nil until a join first uses it
 
 	mu   sync.Mutex
 	idle []*scratch
@@ -26,18 +22,19 @@ var deviceStates = driver.PerContext[*deviceState]{
 	Release: (*deviceState).close,
 }
 
+// modules are those of the joins without partitions and of sort-merge joins.
+var modules = driver.PerContext[*driver.Module]{
+	Make:    func(d *driver.Context) (*driver.Module, error) { return d.Load(kernels.Sort) },
+	Release: (*driver.Module).Unload,
+}
+
 // kernel returns a kernel of the module.
 func (d *deviceState) kernel(name string) (*driver.Kernel, error) {
-	d.loading.Lock()
-	defer d.loading.Unlock()
-	if d.module == nil {
-		m, err := d.device.Load(kernels.Sort)
-		if err != nil {
-			return nil, err
-		}
-		d.module = m
+	m, err := modules.Get(d.device)
+	if err != nil {
+		return nil, err
 	}
-	return d.module.Kernel(name)
+	return m.Kernel(name)
 }
 
 // close frees the memory kept for later joins. No join may be running.
@@ -45,10 +42,7 @@ func (d *deviceState) close() error {
 	for _, s := range d.idle {
 		s.close()
 	}
-	if d.module == nil {
-		return nil
-	}
-	return d.module.Unload()
+	return nil
 }
 
 // scratch is the memory outside the arena that a join needs, used by one at a time.

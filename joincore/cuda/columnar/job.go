@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -254,28 +255,28 @@ func (b *Job) LaunchShared(k *driver.Kernel, grid, shared int, args ...uint64) {
 // address.
 func Put[D any](b *Job, d *D) uint64 {
 	at := b.Take(int64(unsafe.Sizeof(*d)))
-	PutAt(b, at, d, []uint64(nil))
+	b.PutAt(at, BytesOf(unsafe.Slice(d, 1)))
 	return at
 }
 
-// PutAt copies a descriptor, followed by a list of others, to an address on the
-// device.
-func PutAt[D, E any](b *Job, at uint64, d *D, list []E) { PutOn(b, b.stream, at, d, list) }
+// PutAt copies descriptors, one part after the other, to an address on the device.
+func (b *Job) PutAt(at uint64, parts ...[]byte) { b.PutOn(b.stream, at, parts...) }
 
 // PutOn is PutAt on a stream of the caller, which has ended when the join does.
-func PutOn[D, E any](b *Job, s *driver.Stream, at uint64, d *D, list []E) {
-	first, rest := bytesOf(unsafe.Slice(d, 1)), bytesOf(list)
+func (b *Job) PutOn(s *driver.Stream, at uint64, parts ...[]byte) {
+	all := slices.Concat(parts...)
 	b.Do(func() error {
-		host, err := b.scratch.staging.take(len(first) + len(rest))
+		host, err := b.scratch.staging.take(len(all))
 		if err != nil {
 			return err
 		}
-		copy(host[copy(host, first):], rest)
+		copy(host, all)
 		return s.CopyIn(driver.Ptr(at), host)
 	})
 }
 
-func bytesOf[D any](list []D) []byte {
+// BytesOf returns the bytes of descriptors.
+func BytesOf[D any](list []D) []byte {
 	var d D
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*int(unsafe.Sizeof(d)))
 }

@@ -62,12 +62,7 @@ func (j *Join) RowBytes() (bytes int64) {
 	if j.RowIDs {
 		return bytes + 2*4
 	}
-	for _, s := range []*Side{&j.Build, &j.Probe} {
-		for _, c := range s.Payload {
-			bytes += int64(c.Bytes)
-		}
-	}
-	return bytes
+	return bytes + int64(j.Build.RowBytes()-j.Build.Key.Bytes+j.Probe.RowBytes()-j.Probe.Key.Bytes)
 }
 
 // Output is a join's result, in the join's arena.

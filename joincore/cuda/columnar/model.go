@@ -39,6 +39,14 @@ func Bound(in, rows, out int64) int64 {
 	return (in+max(2*in, in+out)+4*rows)/20*21 + 1<<20
 }
 
+// Total returns the bytes of values of all the given widths.
+func Total(widths []int) (bytes int) {
+	for _, w := range widths {
+		bytes += w
+	}
+	return bytes
+}
+
 // The bytes that one random access moves between memory and the cache if it misses.
 // A read moves two sectors of 32 bytes (ncu counts 61.5 bytes per 4-byte value out of
 // 512 MiB on an H200); a written sector is written back alone.

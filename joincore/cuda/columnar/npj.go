@@ -16,21 +16,19 @@ import (
 // less: with more build than probe rows and little payload, it may exceed the bound.
 // A key that is frequent on both sides makes the join slow.
 func NPJ(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *Join) (*Output, *Report, error) {
-	return runNPJ(ctx, d, s, a, j, nil)
+	return npj(nil)(ctx, d, s, a, j)
 }
 
-// NPJWithin returns Run for build keys whose range is known: an array of dense keys then
+// NPJWithin returns NPJ for build keys whose range is known: an array of dense keys then
 // takes only its words.
-func NPJWithin(keys KeyRange) Func {
-	return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *Join) (*Output, *Report, error) {
-		return runNPJ(ctx, d, s, a, j, &keys)
-	}
-}
+func NPJWithin(keys KeyRange) Func { return npj(&keys) }
 
-func runNPJ(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *Join, keys *KeyRange) (*Output, *Report, error) {
-	return startNPJ(ctx, d, s, a, j, func(ctx context.Context, b *Job) (*Output, error) {
-		return (&npjRun{Job: b, keys: keys}).run(ctx)
-	})
+func npj(keys *KeyRange) Func {
+	return func(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *Join) (*Output, *Report, error) {
+		return startNPJ(ctx, d, s, a, j, func(ctx context.Context, b *Job) (*Output, error) {
+			return (&npjRun{Job: b, keys: keys}).run(ctx)
+		})
+	}
 }
 
 func startNPJ(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *Join, f func(context.Context, *Job) (*Output, error)) (*Output, *Report, error) {

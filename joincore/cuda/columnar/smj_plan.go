@@ -116,11 +116,7 @@ type smjVolume struct {
 // wider than a row id moves with the key instead, and so does payload without a
 // result column that could hold row ids.
 func (v smjVolume) numbered(w smjStrategy, side int) bool {
-	sum, widest := 0, 0
-	for _, b := range v.widths[side] {
-		sum, widest = sum+b, max(widest, b)
-	}
-	return w == sortRowIDs && sum > 4 && widest >= 4
+	return w == sortRowIDs && Total(v.widths[side]) > 4 && numberColumn(v.widths[side]) >= 0
 }
 
 // sorted returns the bytes of a side's columns that are sorted first.
@@ -130,9 +126,7 @@ func (v smjVolume) sorted(w smjStrategy, side int) int64 {
 	case v.numbered(w, side):
 		width += 4
 	case w != columnAtATime:
-		for _, b := range v.widths[side] {
-			width += int64(b)
-		}
+		width += int64(Total(v.widths[side]))
 	}
 	return v.rows[side] * width
 }

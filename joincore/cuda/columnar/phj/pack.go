@@ -3,6 +3,8 @@ package phj
 import (
 	"cmp"
 	"slices"
+
+	"gpujoin/joincore/cuda/columnar"
 )
 
 // A packed payload is described in kernels/layout/join.h. Its match writes positions,
@@ -31,14 +33,10 @@ const (
 )
 
 func positionsOf(widths []int) positions {
-	total := 0
-	for _, w := range widths {
-		if w == positionBytes {
-			return positionsStay
-		}
-		total += w
-	}
-	if total < positionBytes {
+	switch {
+	case slices.Contains(widths, positionBytes):
+		return positionsStay
+	case columnar.Total(widths) < positionBytes:
 		return positionsApart
 	}
 	return positionsMove
@@ -47,10 +45,7 @@ func positionsOf(widths []int) positions {
 // packedBytes returns the bytes of a packed row's lanes: what is left of 16 bytes is
 // rounded up to 4, 8 or 16, so that the last lane often begins where a sector does.
 func packedBytes(widths []int) int {
-	bytes := 0
-	for _, w := range widths {
-		bytes += w
-	}
+	bytes := columnar.Total(widths)
 	switch rest := bytes % 16; {
 	case rest == 0:
 		return bytes

@@ -69,20 +69,31 @@ func Run(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Are
 		return nil, nil, fmt.Errorf("phj: a filter cannot be %q", o.Bloom)
 	}
 	return columnar.RunEarly(ctx, d, s, a, j, "phj", func(ctx context.Context, b *columnar.Job) (*columnar.Output, error) {
-		st, err := states.Get(d)
+		r, err := newRun(d, b, o)
 		if err != nil {
 			return nil, err
 		}
-		r := &run{Job: b, state: st, options: o, bits: o.Bits}
-		if o.Bits == 0 {
+		if r.bits = o.Bits; o.Bits == 0 {
 			r.bits = -1
 		}
-		// A filter replaces the probe side, and a larger result the expected one.
-		own := *j
-		b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
-		b.ReadBack = columnar.PhaseReadBack
 		return r.run(ctx)
 	})
+}
+
+// newRun returns a job's join, without its plan.
+func newRun(d *driver.Context, b *columnar.Job, o Options) (*run, error) {
+	st, err := states.Get(d)
+	if err != nil {
+		return nil, err
+	}
+	own := *b.Join // a filter replaces the probe side, and a larger result the expected one
+	b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
+	b.ReadBack = columnar.PhaseReadBack
+	r := &run{Job: b, state: st, options: o, modes: o.modes(), keyWords: own.Build.Key.Bytes / 4, given: own.Probe}
+	if !own.RowIDs {
+		r.widths = [2][]int{columnar.Widths(own.Build.Payload), columnar.Widths(own.Probe.Payload)}
+	}
+	return r, nil
 }
 
 // run is one join on its way.
@@ -118,14 +129,6 @@ type run struct {
 
 // run queues the join, waits for it and returns its result.
 func (r *run) run(ctx context.Context) (*columnar.Output, error) {
-	r.keyWords = r.Join.Build.Key.Bytes / 4
-	if !r.Join.RowIDs {
-		for i, s := range r.Sides {
-			r.widths[i] = columnar.Widths(s.Payload)
-		}
-	}
-	r.modes = r.options.modes()
-	r.given = r.Join.Probe
 	r.bloom = r.options.Bloom == bloomOn && r.reducible()
 	if err := r.plan(); err != nil {
 		return nil, err
@@ -229,10 +232,8 @@ func (r *run) phase(name string) { r.Phase(name, 0) }
 
 // copyIn brings the descriptor and the fields to the device.
 func (r *run) copyIn() {
-	columnar.PutAt(r.Job, r.tables.join, &r.d, r.fields)
-	if len(r.packed) > 0 {
-		columnar.PutAt(r.Job, r.tables.packed, &r.packed[0], r.packed[1:])
-	}
+	r.PutAt(r.tables.join, columnar.BytesOf([]joinDescriptor{r.d}), columnar.BytesOf(r.fields))
+	r.PutAt(r.tables.packed, columnar.BytesOf(r.packed))
 }
 
 // finish waits for the join and returns its rows, also those that did not fit.

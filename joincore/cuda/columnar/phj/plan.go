@@ -167,6 +167,14 @@ func pairExists(keyWords int, a, b shape) bool {
 	return a.words != 3
 }
 
+// bypassed returns the shape of the build side of a bypass, for sides of the given widths and a
+// carried probe side; false if there are no kernels.
+func bypassed(widths [2][]int, probe shape) (build shape, ok bool) {
+	a, okA := uniform(widths[0])
+	b, okB := uniform(widths[1])
+	return a, okA && okB && b == probe && bypassExists(a, b)
+}
+
 // bypassExists reports whether kernels/entry/fused.inc has bypass kernels for two sides
 // of uniform columns.
 func bypassExists(a, b shape) bool {

@@ -27,7 +27,7 @@ func (r *run) few() bool {
 // sampling reports whether a sample is taken. The histogram looks it up, and needs
 // shared memory for it.
 func (r *run) sampling() bool {
-	if r.counterBytes()+r.kernels.histogram.Shared+kernels.HistogramStatic > r.state.device.Info().SharedOptin {
+	if !r.looksUp() {
 		return false
 	}
 	switch r.options.Materialise {
@@ -38,6 +38,11 @@ func (r *run) sampling() bool {
 		return large && len(r.widths[0])+len(r.widths[1]) > 0
 	}
 	return false
+}
+
+// looksUp reports whether the histogram has enough shared memory to look up a sample.
+func (r *run) looksUp() bool {
+	return r.counterBytes()+r.kernels.histogram.Shared+kernels.HistogramStatic <= r.state.device.Info().SharedOptin
 }
 
 // modes returns the modes of a join without a sample.
@@ -155,12 +160,11 @@ func (r *run) follow(m costmodel.Materialisation) error {
 // bypass returns the bypass kernels for sides of the given widths and a carried probe
 // side of the given shape; nil if there are none.
 func (s *state) bypass(keyWords int, widths [2][]int, probe shape) (*bypass, error) {
-	a, okA := uniform(widths[0])
-	b, okB := uniform(widths[1])
-	if !okA || !okB || b != probe || !bypassExists(a, b) {
+	build, ok := bypassed(widths, probe)
+	if !ok {
 		return nil, nil
 	}
-	join, err := s.forms.Kernel(fmt.Sprintf("gj_bypass_k%d_%s_%s", keyWords, a, b))
+	join, err := s.forms.Kernel(fmt.Sprintf("gj_bypass_k%d_%s_%s", keyWords, build, probe))
 	if err != nil {
 		return nil, err
 	}

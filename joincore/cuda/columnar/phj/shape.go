@@ -1,6 +1,10 @@
 package phj
 
-import "fmt"
+import (
+	"fmt"
+
+	"gpujoin/joincore/cuda/columnar"
+)
 
 // mode is how a side's payload goes through a join.
 type mode uint8
@@ -85,13 +89,7 @@ func uniform(widths []int) (shape, bool) {
 
 // fieldWords returns the words of a row of fields: values are in the order of their
 // widths, so that none crosses a multiple of its width.
-func fieldWords(widths []int) int {
-	n := 0
-	for _, w := range widths {
-		n += w
-	}
-	return (n + 3) / 4
-}
+func fieldWords(widths []int) int { return (columnar.Total(widths) + 3) / 4 }
 
 // fieldParts returns the words that narrow fields share, plus the number of the others: passes
 // and match move each of these at once.
@@ -165,10 +163,7 @@ func besidePair(keyWords int, rows [2]int64, bits int, s [2]shape, modes [2]mode
 	}
 	was, saved, wide := s, [2]bool{}, 0
 	for i := range s {
-		bytes := 0
-		for _, w := range widths[i] {
-			bytes += w
-		}
+		bytes := columnar.Total(widths[i])
 		switch {
 		case bytes == 0:
 			s[i] = noPayload

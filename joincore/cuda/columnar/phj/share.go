@@ -119,14 +119,11 @@ type joint struct {
 func Together(ctx context.Context, d *driver.Context, s *driver.Stream, a *driver.Arena, j *columnar.Join, x *Sender, c Cut,
 	f func(*Share) (*columnar.Output, error)) (*columnar.Output, *columnar.Report, error) {
 	return columnar.Run(ctx, d, s, a, j, "phj", func(ctx context.Context, b *columnar.Job) (*columnar.Output, error) {
-		st, err := states.Get(d)
+		r, err := newRun(d, b, Options{Materialise: "om", Bloom: bloomOff})
 		if err != nil {
 			return nil, err
 		}
-		own := *j
-		r := &run{Job: b, state: st, options: Options{Materialise: "om", Bloom: bloomOff}, given: own.Probe, shared: true}
-		b.Join, b.Sides = &own, [2]*columnar.Side{&own.Build, &own.Probe}
-		b.ReadBack, b.Spin = columnar.PhaseReadBack, c.Spin
+		r.shared, b.Spin = true, c.Spin
 		share := &Share{run: r, cut: c, sender: x, stream: s, arena: a}
 		if err := share.plan(); err != nil {
 			return nil, err
@@ -145,13 +142,6 @@ func (x *Share) plan() error {
 	if all := max(x.cut.Rows[0], x.cut.Rows[1]); r.Join.RowIDs && all >= kernels.MaxRows {
 		return fmt.Errorf("phj: %d rows are more than row ids can address: %w", all, joincore.ErrUnsupported)
 	}
-	r.keyWords = r.Join.Build.Key.Bytes / 4
-	if !r.Join.RowIDs {
-		for i, s := range r.Sides {
-			r.widths[i] = columnar.Widths(s.Payload)
-		}
-	}
-	r.modes = r.options.modes()
 	// The plan is that of a device with an even part of the rows.
 	own := [2]int64{r.Join.Build.Rows, r.Join.Probe.Rows}
 	n := int64(x.cut.Devices)

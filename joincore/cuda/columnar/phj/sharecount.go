@@ -21,13 +21,9 @@ func (x *Share) fieldsAt() uint64 { return x.sources + uint64(len(x.flows)*joinB
 func (x *Share) CountBuild() error {
 	r := x.run
 	fields, packed := x.describeSources()
-	columnar.PutAt(r.Job, x.sources, &x.source[0], x.source[1:])
-	if len(fields) > 0 {
-		columnar.PutAt(r.Job, x.fieldsAt(), &fields[0], fields[1:])
-	}
-	if len(packed) > 0 {
-		columnar.PutAt(r.Job, x.packedAt(), &packed[0], packed[1:])
-	}
+	r.PutAt(x.sources, columnar.BytesOf(x.source))
+	r.PutAt(x.fieldsAt(), columnar.BytesOf(fields))
+	r.PutAt(x.packedAt(), columnar.BytesOf(packed))
 	r.clear()
 	r.Do(func() error { return x.stream.Record(x.sender.start) })
 	if x.cut.Sample {

@@ -86,7 +86,7 @@ func (x *Share) FillFilter(all []*Share, self int) {
 		}
 		addresses = append(addresses, at)
 	}
-	columnar.PutAt(r.Job, f.all, &addresses[0], addresses[1:])
+	r.PutAt(f.all, columnar.BytesOf(addresses))
 	r.copyIn()
 	r.clear()
 	r.fillFilter(&f.filter)

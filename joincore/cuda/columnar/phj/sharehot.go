@@ -10,7 +10,6 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
-	"gpujoin/joincore/cuda/kernels"
 )
 
 // ErrBypass: a join of hot keys where their rows are returns more rows than there is memory
@@ -35,10 +34,8 @@ const sampleKeyBytes = sampleSlots * hotKeyBytes
 // for the columns, and enough shared memory.
 func (x *Share) Bypasses() bool {
 	r := x.run
-	a, okA := uniform(r.widths[0])
-	b, okB := uniform(r.widths[1])
-	look := r.counterBytes() + r.kernels.histogram.Shared + kernels.HistogramStatic
-	return !r.Join.RowIDs && okA && okB && r.shapes == [2]shape{a, b} && bypassExists(a, b) && look <= r.state.device.Info().SharedOptin
+	build, ok := bypassed(r.widths, r.shapes[1])
+	return ok && !r.Join.RowIDs && r.shapes[0] == build && r.looksUp()
 }
 
 // Rows returns the rows that this device has of a side.
@@ -53,7 +50,7 @@ func (x *Share) SampleKeys(n int) {
 	h.at, h.keys, h.counts = r.Take(hotBytes), r.Take(sampleKeyBytes), r.Take(4<<r.bits)
 	h.join = r.Take(joinBytes + maxFields*fieldBytes)
 	r.Do(func() error { return x.sender.stream.Wait(x.sender.start) })
-	columnar.PutOn(r.Job, x.sender.stream, h.join, &r.d, []field(nil))
+	r.PutOn(x.sender.stream, h.join, columnar.BytesOf([]joinDescriptor{r.d}))
 	r.Report.Launches++
 	r.Do(func() error { return k.Launch(x.sender.stream, k.Grid(int64(n/k.Rows+1)), h.join, uint64(n), h.keys) })
 	host := x.sampleHost()[:n*4*r.keyWords]
@@ -101,7 +98,7 @@ func (x *Share) LookUp(keys []uint64) error {
 	d.Sample, d.Side[0].Count = h.at, h.counts
 	d.Side[0].Fields, d.Side[0].FieldCount = h.join+joinBytes, uint64(len(fields))
 	d.Side[1].Rows, d.Side[1].Key = uint64(len(keys)), h.keys // of which the histogram takes a sample: all
-	columnar.PutAt(r.Job, h.join, &d, fields)
+	r.PutAt(h.join, columnar.BytesOf([]joinDescriptor{d}), columnar.BytesOf(fields))
 	r.Set(h.at, 0, sampleBytes)
 	histogram := r.kernels.histogram
 	r.LaunchShared(histogram, max(2, histogram.Grid(r.Join.Build.Rows/8192)), r.counterBytes()+histogram.Shared, h.join, countBuild)
@@ -196,7 +193,7 @@ func (x *Share) StartBypass(hot *Hot) {
 	for c := range r.widths[0] {
 		d.Side[0].Column[c] = x.hotColumn(1 + c)
 	}
-	columnar.PutAt(r.Job, h.join, &d, []field(nil))
+	r.PutAt(h.join, columnar.BytesOf([]joinDescriptor{d}))
 	r.Launch(r.bypass.join, r.bypass.grid, h.join)
 	r.Peek(r.d.Counters, counters)
 	r.phase(columnar.PhaseBypass)
@@ -231,7 +228,7 @@ func (x *Share) CountCold(ctx context.Context) (rows int64, err error) {
 	x.source = nil
 	x.describeSources() // of columns: they have no fields
 	copy(x.source, build)
-	columnar.PutAt(r.Job, x.sourceAt(x.builds), &x.source[x.builds], x.source[x.builds+1:])
+	r.PutAt(x.sourceAt(x.builds), columnar.BytesOf(x.source[x.builds:]))
 	r.Set(x.local[1], 0, 4<<r.bits)
 	x.countProbe(0)
 	return rows, nil

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"unsafe"
 
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
@@ -137,8 +136,7 @@ func (x *Share) put(s *driver.Stream, side int, all []*Share, self int, a Assign
 		in.Packed, in.PackedCount = valuesAt, uint64(len(kept[i].values))
 		valuesAt += in.PackedCount * valueBytes
 	}
-	rest := slices.Concat(bytesOf(sends[1:]), bytesOf(joins), bytesOf(keeps), bytesOf(values), bytesOf(w.list))
-	columnar.PutOn(x.run.Job, s, x.tables.side[side], &sends[0], rest)
+	x.run.PutOn(s, x.tables.side[side], columnar.BytesOf(sends), columnar.BytesOf(joins), columnar.BytesOf(keeps), columnar.BytesOf(values), columnar.BytesOf(w.list))
 }
 
 // sendAt returns the address of a flow's gj_send, joinAt and keepAt those of the descriptors
@@ -329,10 +327,4 @@ func (x *Share) Sent() (ms []float64, err error) {
 		ms = append(ms, at)
 	}
 	return ms, nil
-}
-
-// bytesOf returns the bytes of descriptors, to copy several lists at once.
-func bytesOf[D any](list []D) []byte {
-	var d D
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), len(list)*int(unsafe.Sizeof(d)))
 }

@@ -27,7 +27,7 @@ func TestDescriptorsOfAnySize(t *testing.T) {
 						list[i] = uint64(k<<32 + i)
 					}
 					at = append(at, b.Take(int64(size)))
-					columnar.PutAt(b, at[k], &[1]uint64{uint64(size)}, list)
+					b.PutAt(at[k], columnar.BytesOf([]uint64{uint64(size)}), columnar.BytesOf(list))
 					if read && k == 0 {
 						if got, err := b.Rows(ctx, at[0]); err != nil || got != int64(size) {
 							t.Errorf("%v: read %d, %v", sizes, got, err)

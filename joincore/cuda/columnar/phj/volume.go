@@ -15,14 +15,13 @@ type volume struct {
 
 // bytes returns the bytes of the inputs and of the result.
 func (v volume) bytes() (in, out int64) {
-	width := [2]int64{int64(v.keyBytes), int64(v.keyBytes)}
+	row := int64(v.keyBytes) // of the result
 	for i, w := range v.widths {
-		for _, b := range w {
-			width[i] += int64(b)
-		}
-		in += v.rows[i] * width[i]
+		payload := int64(columnar.Total(w))
+		in += v.rows[i] * (int64(v.keyBytes) + payload)
+		row += payload
 	}
-	return in, v.outputRows * (width[0] + width[1] - int64(v.keyBytes))
+	return in, v.outputRows * row
 }
 
 // bound is the most device memory in bytes that a join may use; inputs are included.
@@ -112,9 +111,8 @@ func Shape(j costmodel.Resident, outputRows int64) func(costmodel.Materialisatio
 			}
 		}
 		if m.Bypass {
-			a, okA := uniform(v.widths[0])
-			b, okB := uniform(v.widths[1])
-			m.Bypass = okA && okB && b == s[1] && bypassExists(a, b) && left.bypassPeak(s, hot)+extra <= v.bound()
+			_, ok := bypassed(v.widths, s[1])
+			m.Bypass = ok && left.bypassPeak(s, hot)+extra <= v.bound()
 		}
 		one := onePass(v, s)
 		m.Build, m.Probe = transformOf[modes[0]], transformOf[modes[1]]

@@ -94,13 +94,7 @@ func Describe(j costmodel.Resident, outputRows, free int64) costmodel.Resident {
 	if max(len(j.Payload[0]), len(j.Payload[1])) > columnar.MaxPayload {
 		return j
 	}
-	width := func(i int) int64 {
-		n := int64(j.KeyBytes)
-		for _, w := range j.Payload[i] {
-			n += int64(w)
-		}
-		return n
-	}
+	width := func(i int) int64 { return int64(j.KeyBytes + columnar.Total(j.Payload[i])) }
 	const number = 4
 	build, probe := j.Rows[0], j.Rows[1]
 	out := outputRows * (width(0) + width(1) - int64(j.KeyBytes) + number)
