@@ -21,7 +21,7 @@ type DeviceRates struct {
 	MatchGB  float64 `json:"match_gb"`  // GB/s read and written by a match
 	MatchNS  float64 `json:"match_ns"`  // ns that it takes for a row of either side
 	MoreNS   float64 `json:"more_ns"`   // ns for a result row beyond a probe row's first
-	PlaceGps float64 `json:"place_gps"` // 1e9 lanes/s that it fetches from where a pass has placed them
+	PlaceGps float64 `json:"place_gps"` // 1e9 stripes/s that it fetches from where a pass has placed them
 	BypassGB float64 `json:"bypass_gb"` // GB/s read and written where hot keys are joined without partitioning
 	// FilterGps is by how many keys a Bloom filter within the cache is looked at, 1e9/s.
 	FilterGps float64 `json:"filter_gps"`

@@ -115,10 +115,10 @@ const (
 	fieldStart     = 3 // how many fields cost as much as a row without any
 	measuredFields = 2 // fields of the rows whose time is the rate
 
-	packing    = 1.1 // by how much longer a byte takes in the pass of columns of any widths than in one of whole rows
-	packedRead = 1.9 // how many placed values cost as much as reading a lane of a packed row
-	packedLane = 64  // bytes of a lane: laneBytes of package phj
-	position   = 4   // bytes of a packed row's position
+	packing      = 1.1 // by how much longer a byte takes in the pass of columns of any widths than in one of whole rows
+	packedRead   = 1.9 // how many placed values cost as much as reading a stripe of a packed row
+	packedStripe = 64  // bytes of a stripe: stripeBytes of package phj
+	position     = 4   // bytes of a packed row's position
 )
 
 // gather returns the ms of gathering one side's packed payload.
@@ -127,7 +127,7 @@ func (r *DeviceRates) gather(results, payload float64, c Carried) float64 {
 	if c.Copied {
 		bytes += 2 * position
 	}
-	return results * (bytes/r.MatchGB + max(payload/packedLane, 1)*packedRead/r.PlaceGps) / perMS
+	return results * (bytes/r.MatchGB + max(payload/packedStripe, 1)*packedRead/r.PlaceGps) / perMS
 }
 
 // emitted is by how much less it costs to write a field to the result than to move a row
@@ -190,17 +190,17 @@ func (r *DeviceRates) fetches(j *Resident, m Materialisation, carried [2]Carried
 	return ms + rates.fetch(first, bytes) + again/r.CachedGps/perMS
 }
 
-// placedFetches returns how many rows with one lane of placed payload cost as much as one of this
-// side. A lane of a row buffer has 16 bytes of payload.
+// placedFetches returns how many rows with one stripe of placed payload cost as much as one of this
+// side. A stripe of a row buffer has 16 bytes of payload.
 func placedFetches(c Carried, columns int) float64 {
-	lanes := max(1, float64(c.Words)/4)
+	stripes := max(1, float64(c.Words)/4)
 	if columns > 4 {
-		lanes *= manyPlaced
+		stripes *= manyPlaced
 	}
-	return lanes
+	return stripes
 }
 
-// manyPlaced is how much more a lane costs if payload has more than 4 columns: measured with 8, on
+// manyPlaced is how much more a stripe costs if payload has more than 4 columns: measured with 8, on
 // an H100 and an H200.
 const manyPlaced = 1.8
 

@@ -161,7 +161,7 @@ func TestDeviceRatesAreCached(t *testing.T) {
 	}
 }
 
-// Placed payload is fetched a lane of 16 bytes at a time; many columns are written by more code.
+// Placed payload is fetched a stripe of 16 bytes at a time; many columns are written by more code.
 func TestPlacedFetches(t *testing.T) {
 	for _, c := range []struct {
 		words, columns int

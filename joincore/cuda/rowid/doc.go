@@ -41,9 +41,9 @@
 //
 // # Memory
 //
-// A row of key and row id is stored in one to three arrays, its lanes, of 4, 8 and
+// A row of key and row id is stored in one to three arrays, its stripes, of 4, 8 and
 // 16 bytes. A partition pass writes through a table that gives the destination of each
-// partition and lane.
+// partition and stripe.
 //
 // Partitioning a side takes at most 2 * (4 + key bytes) for each row; half of that
 // stays while the side is in use. Marks take a bit for each row.

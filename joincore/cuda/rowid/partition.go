@@ -42,9 +42,9 @@ func (q *Queue) radix(key *device.Key, rows int64, bits int) (r radix, err error
 
 func (r radix) partitions() int { return 1 << (r.first + r.second) }
 
-// lanes returns the number of lanes, separate arrays over the rows of a partition, of key and
-// row id: of 4 and of 8 bytes for what is left of lanes of 16 (kernels/layout/row.cuh).
-func (r radix) lanes() int {
+// stripes returns the number of stripes, separate arrays over the rows of a partition, of key and
+// row id: of 4 and of 8 bytes for what is left of stripes of 16 (kernels/layout/row.cuh).
+func (r radix) stripes() int {
 	words := uint(r.words + 1)
 	return bits.OnesCount(words%4) + int(words/4)
 }
@@ -178,11 +178,11 @@ const destinationBytes = int(unsafe.Sizeof(destinationDescriptor{}))
 // passes, and of the partitions.
 func (q *Queue) destinations(join driver.Ptr, side int, r radix) (parents, partitions driver.Ptr, err error) {
 	if r.second > 0 {
-		if parents, err = q.arena.Take(int64(r.lanes()*destinationBytes) << r.first); err != nil {
+		if parents, err = q.arena.Take(int64(r.stripes()*destinationBytes) << r.first); err != nil {
 			return 0, 0, err
 		}
 	}
-	if partitions, err = q.arena.Take(int64(r.partitions() * r.lanes() * destinationBytes)); err != nil {
+	if partitions, err = q.arena.Take(int64(r.partitions() * r.stripes() * destinationBytes)); err != nil {
 		return 0, 0, err
 	}
 	return parents, partitions, q.launch(fmt.Sprintf("gj_own_destinations_k%d", r.words), int64(r.partitions())/rowsPerBlock+1,

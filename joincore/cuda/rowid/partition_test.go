@@ -50,11 +50,11 @@ func (b *bed) check() {
 	n := int64(b.Join.radix.partitions())
 	counts := get[uint32](b.rig, driver.Ptr(b.keys.Counts), n)
 	starts := get[uint32](b.rig, driver.Ptr(b.keys.Start), n)
-	lanes := [][]uint32{} // of one, two and four words
+	stripes := [][]uint32{} // of one, two and four words
 	at := driver.Ptr(b.keys.Final)
 	for _, width := range []int64{1, 2, 4} {
 		if int64(words+1)&width != 0 {
-			lanes = append(lanes, get[uint32](b.rig, at, width*int64(b.keys.FinalCapacity)))
+			stripes = append(stripes, get[uint32](b.rig, at, width*int64(b.keys.FinalCapacity)))
 			at += driver.Ptr(4 * width * int64(b.keys.FinalCapacity))
 		}
 	}
@@ -62,9 +62,9 @@ func (b *bed) check() {
 	for p := range counts {
 		for row := starts[p]; row < starts[p]+counts[p]; row++ {
 			var all []uint32
-			for _, lane := range lanes {
-				width := len(lane) / int(b.keys.FinalCapacity)
-				all = append(all, lane[int(row)*width:][:width]...)
+			for _, stripe := range stripes {
+				width := len(stripe) / int(b.keys.FinalCapacity)
+				all = append(all, stripe[int(row)*width:][:width]...)
 			}
 			id, key := all[words], []byte(nil)
 			for _, w := range all[:words] {
@@ -114,14 +114,14 @@ func (r *rig) checkPartitions(rows int64, width, bits int) {
 	})
 }
 
-// The kernels have the lanes for which tables are made.
-func TestLanesAreThoseOfTheKernels(t *testing.T) {
+// The kernels have the stripes for which tables are made.
+func TestStripesAreThoseOfTheKernels(t *testing.T) {
 	r := newRig(t, 1<<20)
 	for words := 1; words <= 2; words++ {
 		k, err := r.kernels.module.Kernel(fmt.Sprintf("gj_own_destinations_k%d", words))
 		r.must(err)
-		if lanes := (radix{words: words}).lanes(); lanes != k.Fan {
-			t.Errorf("a key of %d words: %d lanes, the kernel has %d", words, lanes, k.Fan)
+		if stripes := (radix{words: words}).stripes(); stripes != k.Fan {
+			t.Errorf("a key of %d words: %d stripes, the kernel has %d", words, stripes, k.Fan)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"gpujoin/joincore/device"
 )
 
-func TestLane(t *testing.T) {
+func TestDeviceQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newDeviceQueue(Device{Jobs: 2})
 		for range 2 {

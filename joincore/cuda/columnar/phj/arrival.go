@@ -92,7 +92,7 @@ func lists(partitions, n int) [][]uint32 {
 // has none for itself.
 type Block struct{ From, At, Rows int64 }
 
-// blockAlign is the rows to a multiple of which blocks begin and end: so every lane of a
+// blockAlign is the rows to a multiple of which blocks begin and end: so every stripe of a
 // block begins at a multiple of 256 bytes.
 const blockAlign = 64
 
@@ -141,9 +141,9 @@ func PlaceBlocks(counts [][]int64, to [][]uint64, unit int64, next []int64) (sen
 	return sendings, arrivals, blocks
 }
 
-// laneSizes returns the bytes of each lane of rows of the given words: Lanes in
+// stripeSizes returns the bytes of each stripe of rows of the given words: Lanes in
 // kernels/layout/row.cuh.
-func laneSizes(words int) (sizes []int64) {
+func stripeSizes(words int) (sizes []int64) {
 	if words%2 != 0 {
 		sizes = append(sizes, 4)
 	}
@@ -156,10 +156,10 @@ func laneSizes(words int) (sizes []int64) {
 	return sizes
 }
 
-// packedLaneSizes returns the bytes of each lane of packed rows of the given bytes.
-func packedLaneSizes(bytes int) (sizes []int64) {
-	for ; bytes > 0; bytes -= laneBytes {
-		sizes = append(sizes, int64(min(bytes, laneBytes)))
+// packedStripeSizes returns the bytes of each stripe of packed rows of the given bytes.
+func packedStripeSizes(bytes int) (sizes []int64) {
+	for ; bytes > 0; bytes -= stripeBytes {
+		sizes = append(sizes, int64(min(bytes, stripeBytes)))
 	}
 	return sizes
 }

@@ -121,15 +121,15 @@ func TestPlaceBlocks(t *testing.T) {
 	}
 }
 
-// Lanes hold all words of a row, as kernels/layout/row.cuh and join.h lay them out.
-func TestLaneSizes(t *testing.T) {
+// Stripes hold all words of a row, as kernels/layout/row.cuh and join.h lay them out.
+func TestStripeSizes(t *testing.T) {
 	for words, want := range map[int][]int64{1: {4}, 2: {8}, 3: {4, 8}, 4: {16}, 5: {4, 16}, 10: {8, 16, 16}} {
-		if got := laneSizes(words); !slices.Equal(got, want) {
+		if got := stripeSizes(words); !slices.Equal(got, want) {
 			t.Errorf("%d words: %v in place of %v", words, got, want)
 		}
 	}
 	for bytes, want := range map[int][]int64{4: {4}, 64: {64}, 68: {64, 4}, 144: {64, 64, 16}} {
-		if got := packedLaneSizes(bytes); !slices.Equal(got, want) {
+		if got := packedStripeSizes(bytes); !slices.Equal(got, want) {
 			t.Errorf("%d bytes: %v in place of %v", bytes, got, want)
 		}
 	}

@@ -96,7 +96,7 @@ func TestNumbersAreTheHeaders(t *testing.T) {
 		got[d[1]], _ = strconv.Atoi(d[2])
 	}
 	for name, want := range map[string]int{
-		"GJ_MAX_COLUMNS": maxColumns, "GJ_LANE_BYTES": laneBytes, "GJ_OUTPUT_ROWS": counterOutputRows, "GJ_BYPASSED": counterBypassed, "GJ_KEPT": counterKept, "GJ_COUNTERS": counters,
+		"GJ_MAX_COLUMNS": maxColumns, "GJ_LANE_BYTES": stripeBytes, "GJ_OUTPUT_ROWS": counterOutputRows, "GJ_BYPASSED": counterBypassed, "GJ_KEPT": counterKept, "GJ_COUNTERS": counters,
 		"GJ_SAMPLED": sampled, "GJ_SAMPLED_MATCHED": sampledMatched, "GJ_SAMPLED_HOT": sampledHot, "GJ_HOT": hotKeys,
 		"GJ_SUMMARY": summaryWords, "GJ_SAMPLE_SLOTS": sampleSlots, "GJ_HOT_KEYS": maxHotKeys,
 	} {

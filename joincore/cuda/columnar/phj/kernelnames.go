@@ -10,7 +10,7 @@ const mostRead = 5
 // columns begin at multiples of 16 bytes.
 func firstKernel(keyWords int, s shape, aligned bool) string {
 	switch anywhere := s.form == fields && !aligned; {
-	case packedFirst(keyWords, s), anywhere && keyInLane(keyWords, s):
+	case packedFirst(keyWords, s), anywhere && keyInStripe(keyWords, s):
 		return fmt.Sprintf("gj_pack_k%d", keyWords)
 	case anywhere:
 		return fmt.Sprintf("gj_unaligned_k%d_%s", keyWords, s)
@@ -18,9 +18,9 @@ func firstKernel(keyWords int, s shape, aligned bool) string {
 	return fmt.Sprintf("gj_first_k%d_%s", keyWords, s)
 }
 
-// keyInLane reports whether a key lies in one lane of a row buffer: Lanes in
+// keyInStripe reports whether a key lies in one stripe of a row buffer: Lanes in
 // kernels/layout/row.cuh.
-func keyInLane(keyWords int, s shape) bool { return keyWords == 1 || s.words%2 == 0 }
+func keyInStripe(keyWords int, s shape) bool { return keyWords == 1 || s.words%2 == 0 }
 
 // secondKernel returns the name of the kernel for the second pass of a side.
 func secondKernel(keyWords int, s shape, m mode) string {
@@ -39,7 +39,7 @@ func packedFirst(keyWords int, s shape) bool {
 	return s.form == packed || s.form == fields && keyWords+s.words > mostRead
 }
 
-// canPlace reports whether the first pass leaves keys of keyWords in a lane of their
+// canPlace reports whether the first pass leaves keys of keyWords in a stripe of their
 // own next to payload of the given shape: Lanes in kernels/layout/row.cuh.
 func canPlace(keyWords int, s shape) bool {
 	if s.form != columns {
@@ -56,10 +56,10 @@ func canPlace(keyWords int, s shape) bool {
 	return false
 }
 
-// laneOf returns the location of payload word q in a buffer for which canPlace holds:
+// stripeOf returns the location of payload word q in a buffer for which canPlace holds:
 // the byte offset of its first value and the bytes from one row to the next. words is
 // the payload's width, capacity the buffer's rows.
-func laneOf(keyWords, words, q int, capacity uint64) (offset, stride uint64) {
+func stripeOf(keyWords, words, q int, capacity uint64) (offset, stride uint64) {
 	if words == 2 {
 		return capacity*uint64(4*keyWords) + uint64(4*q), 8
 	}

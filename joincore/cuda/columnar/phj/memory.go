@@ -96,7 +96,7 @@ func (r *run) takeBuffers() error {
 	}
 	for i, in := range r.Sides {
 		if r.modes[i] == pack {
-			r.takeLanes(i, in.Rows)
+			r.takeStripes(i, in.Rows)
 		}
 		if r.modes[i] == place {
 			r.takeFirst(i, in.Rows)
@@ -138,14 +138,14 @@ func (r *run) takeFirst(i int, rows int64) {
 // firstCapacity is the capacity of a buffer between the passes.
 func (r *run) firstCapacity(rows int64) uint64 { return roundUp(rows+32<<r.d.BitsFirst, 64) }
 
-// takeLanes takes memory for the lanes of side i, whose rows are packed: in the order
+// takeStripes takes memory for the stripes of side i, whose rows are packed: in the order
 // of the first pass.
-func (r *run) takeLanes(i int, rows int64) {
-	r.laneRows[i] = r.d.Side[i].FinalCapacity
+func (r *run) takeStripes(i int, rows int64) {
+	r.stripeRows[i] = r.d.Side[i].FinalCapacity
 	if r.d.BitsSecond != 0 {
-		r.laneRows[i] = r.firstCapacity(rows)
+		r.stripeRows[i] = r.firstCapacity(rows)
 	}
-	r.lanes[i] = r.Take(int64(r.laneRows[i]) * 4 * int64(r.shapes[i].words))
+	r.stripes[i] = r.Take(int64(r.stripeRows[i]) * 4 * int64(r.shapes[i].words))
 }
 
 // finalWords returns the words that the match reads of each row of side i.
@@ -312,7 +312,7 @@ func (r *run) describePayload() error {
 			case shape.form == byID:
 				r.fields = append(r.fields, field{From: from, FromStride: width, To: to, ToStride: width, Bytes: width})
 			case r.modes[i] == place:
-				offset, stride := laneOf(r.keyWords, shape.words, word, s.FirstCapacity)
+				offset, stride := stripeOf(r.keyWords, shape.words, word, s.FirstCapacity)
 				r.fields = append(r.fields, field{From: s.First + offset, FromStride: stride, To: to, ToStride: width, Bytes: width})
 				word += shape.unit
 			}
@@ -359,7 +359,7 @@ func (r *run) describePacked(i int) {
 	s := &r.d.Side[i]
 	r.d.OutputColumn[i][0] = r.positions[i]
 	placed := packValues(r.widths[i])
-	values := packedFields(placed, r.Sides[i], 0, r.lanes[i], r.laneRows[i])
+	values := packedFields(placed, r.Sides[i], 0, r.stripes[i], r.stripeRows[i])
 	for k, v := range placed {
 		values[k].To = uint64(r.output.sides[i][v.column].Addr)
 	}
@@ -368,8 +368,8 @@ func (r *run) describePacked(i int) {
 }
 
 // packedFields describes values of a side that are read from the given row on, and written to
-// lanes of the given capacity, in rows, which begin at an address.
-func packedFields(values []packedValue, in *columnar.Side, row int64, lanes, capacity uint64) (list []packedField) {
+// stripes of the given capacity, in rows, which begin at an address.
+func packedFields(values []packedValue, in *columnar.Side, row int64, stripes, capacity uint64) (list []packedField) {
 	for _, v := range values {
 		from := in.Key
 		if v.column != keyColumn {
@@ -378,7 +378,7 @@ func packedFields(values []packedValue, in *columnar.Side, row int64, lanes, cap
 		width := uint64(from.Bytes)
 		list = append(list, packedField{
 			From: uint64(from.Addr) + uint64(row)*width, Bytes: width,
-			Offset: uint64(v.offset), Lane: lanes + capacity*uint64(v.lane), LaneBytes: uint64(v.laneSize),
+			Offset: uint64(v.offset), Lane: stripes + capacity*uint64(v.stripe), LaneBytes: uint64(v.stripeSize),
 		})
 	}
 	return list

@@ -12,7 +12,7 @@ import (
 //
 // Fields that are carried are in the same order, and the same kernel is their first pass.
 const (
-	laneBytes     = 64
+	stripeBytes   = 64
 	positionBytes = 4
 )
 
@@ -42,8 +42,8 @@ func positionsOf(widths []int) positions {
 	return positionsMove
 }
 
-// packedBytes returns the bytes of a packed row's lanes: what is left of 16 bytes is
-// rounded up to 4, 8 or 16, so that the last lane often begins where a sector does.
+// packedBytes returns the bytes of a packed row's stripes: what is left of 16 bytes is
+// rounded up to 4, 8 or 16, so that the last stripe often begins where a sector does.
 func packedBytes(widths []int) int {
 	bytes := columnar.Total(widths)
 	switch rest := bytes % 16; {
@@ -114,28 +114,28 @@ func placeCarried(s shape, widths []int) []placedValue {
 	return placeFields(s.words, widths)
 }
 
-// packedValue is where a value lies in the lanes that a first pass writes.
+// packedValue is where a value lies in the stripes that a first pass writes.
 type packedValue struct {
-	column   int // of the payload; keyColumn: the key
-	lane     int // bytes of a row in the lanes before the value's own
-	offset   int // in its lane
-	laneSize int // bytes of its lane
+	column     int // of the payload; keyColumn: the key
+	stripe     int // bytes of a row in the stripes before the value's own
+	offset     int // in its stripe
+	stripeSize int // bytes of its stripe
 }
 
 const keyColumn = -1
 
-// packValues places packed columns in lanes, so that no value crosses two.
+// packValues places packed columns in stripes, so that no value crosses two.
 func packValues(widths []int) []packedValue {
 	values, bytes := make([]packedValue, len(widths)), packedBytes(widths)
 	for i, v := range placeValues(widths) {
-		lane := v.at / laneBytes * laneBytes
-		values[i] = packedValue{v.column, lane, v.at - lane, min(laneBytes, bytes-lane)}
+		stripe := v.at / stripeBytes * stripeBytes
+		values[i] = packedValue{v.column, stripe, v.at - stripe, min(stripeBytes, bytes-stripe)}
 	}
 	return values
 }
 
-// carryValues places carried fields of a row of keyWords and s.words in the lanes of a row
-// buffer: Lanes in kernels/layout/row.cuh. The key is among them if its lane also has
+// carryValues places carried fields of a row of keyWords and s.words in the stripes of a row
+// buffer: Lanes in kernels/layout/row.cuh. The key is among them if its stripe also has
 // payload.
 func carryValues(keyWords int, s shape, widths []int) (values []packedValue) {
 	row := keyWords + s.words
@@ -143,18 +143,18 @@ func carryValues(keyWords int, s shape, widths []int) (values []packedValue) {
 	for range row / 4 {
 		sizes = append(sizes, 16)
 	}
-	// in returns a lane and an offset for a byte of the row.
+	// in returns a stripe and an offset for a byte of the row.
 	in := func(column, at int) packedValue {
-		lane := 0
+		stripe := 0
 		for _, size := range sizes {
-			if at < lane+size {
-				return packedValue{column, lane, at - lane, size}
+			if at < stripe+size {
+				return packedValue{column, stripe, at - stripe, size}
 			}
-			lane += size
+			stripe += size
 		}
 		panic("phj: a value behind the end of its row")
 	}
-	if key := in(keyColumn, 0); key.laneSize > 4*keyWords {
+	if key := in(keyColumn, 0); key.stripeSize > 4*keyWords {
 		values = append(values, key)
 	}
 	for _, v := range placeFields(s.words, widths) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Carried fields lie in the lanes of a row buffer, next to the key, where the match and the
+// Carried fields lie in the stripes of a row buffer, next to the key, where the match and the
 // second pass find them.
 func TestCarriedValues(t *testing.T) {
 	for _, widths := range [][]int{{}, {1}, {2, 1, 4}, {8}, {1, 1, 1, 1, 1, 1, 1, 1}, {4, 8, 2}, {16}, {16, 8, 4, 2, 1}, {16, 4}, {16, 1}, {8, 8, 2, 1}, {16, 8, 4}, {8, 8, 8, 1, 1}, {8, 4, 4, 4, 4, 1}, {4, 16, 2, 1, 1}, {16, 8}, {8, 8, 4}, {8, 1}, {1, 1, 1}, {8, 8, 8}, {2, 2, 2, 2, 2, 2, 2, 2, 1}} {
@@ -18,8 +18,8 @@ func TestCarriedValues(t *testing.T) {
 			at := map[int]int{keyColumn: 0} // by column: bytes of the row before the value
 			for _, v := range carryValues(keyWords, s, widths) {
 				before := 0
-				for _, size := range laneSizes(row) {
-					if v.lane == before {
+				for _, size := range stripeSizes(row) {
+					if v.stripe == before {
 						break
 					}
 					before += int(size)
@@ -28,13 +28,13 @@ func TestCarriedValues(t *testing.T) {
 				if v.column != keyColumn {
 					width = widths[v.column]
 				}
-				if v.lane != before || v.offset%min(width, 4) != 0 || v.offset+width > v.laneSize {
+				if v.stripe != before || v.offset%min(width, 4) != 0 || v.offset+width > v.stripeSize {
 					t.Fatalf("%v, key of %d words: column %d at %+v", widths, keyWords, v.column, v)
 				}
 				if width < 4 && v.offset%width != 0 {
 					t.Errorf("%v: column %d at %+v", widths, v.column, v)
 				}
-				at[v.column] = v.lane + v.offset
+				at[v.column] = v.stripe + v.offset
 			}
 			for column, from := range at {
 				width := 4 * keyWords
@@ -64,8 +64,8 @@ func TestCarriedValues(t *testing.T) {
 	}
 }
 
-// Values of a packed row lie in its lanes without overlapping or crossing lanes, each
-// at a multiple of its width, and at most half of the last lane is padding.
+// Values of a packed row lie in its stripes without overlapping or crossing stripes, each
+// at a multiple of its width, and at most half of the last stripe is padding.
 func TestPackedValues(t *testing.T) {
 	for _, widths := range [][]int{
 		{4}, {1}, {16}, {2, 1}, {4, 4, 4, 4, 4}, {1, 2, 4, 8, 16}, {8, 4, 8}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {16, 16, 2}, {4, 8, 1, 1, 8, 2, 16, 1},
@@ -74,13 +74,13 @@ func TestPackedValues(t *testing.T) {
 		used := make([]bool, total)
 		for _, v := range packValues(widths) {
 			w := widths[v.column]
-			if v.lane%laneBytes != 0 || v.offset%w != 0 || v.offset+w > v.laneSize || v.lane+v.laneSize > total {
+			if v.stripe%stripeBytes != 0 || v.offset%w != 0 || v.offset+w > v.stripeSize || v.stripe+v.stripeSize > total {
 				t.Errorf("%v: column %d at %+v", widths, v.column, v)
 			}
-			if v.laneSize != laneBytes && v.lane+v.laneSize != total {
-				t.Errorf("%v: a lane of %d bytes is not the last", widths, v.laneSize)
+			if v.stripeSize != stripeBytes && v.stripe+v.stripeSize != total {
+				t.Errorf("%v: a stripe of %d bytes is not the last", widths, v.stripeSize)
 			}
-			for b := v.lane + v.offset; b < v.lane+v.offset+w; b++ {
+			for b := v.stripe + v.offset; b < v.stripe+v.offset+w; b++ {
 				if used[b] {
 					t.Errorf("%v: byte %d has two values", widths, b)
 				}
@@ -88,7 +88,7 @@ func TestPackedValues(t *testing.T) {
 			}
 		}
 		if n := sum(widths); n > total || total > n+7 || total%4 != 0 {
-			t.Errorf("%v: %d bytes of lanes", widths, total)
+			t.Errorf("%v: %d bytes of stripes", widths, total)
 		}
 	}
 }

@@ -113,9 +113,9 @@ type run struct {
 	bloom    bool          // the probe side is what a Bloom filter leaves of it, or will be
 	given    columnar.Side // the probe side as it was given
 
-	d        joinDescriptor
-	lanes    [2]uint64 // addresses of packed sides' lanes, and their rows
-	laneRows [2]uint64
+	d          joinDescriptor
+	stripes    [2]uint64 // addresses of packed sides' stripes, and their rows
+	stripeRows [2]uint64
 	// positions are the addresses to which the match writes packed sides' positions.
 	positions [2]uint64
 	fields    []field

@@ -382,7 +382,7 @@ func TestPartitionBits(t *testing.T) {
 }
 
 // Payload is gathered from where Lanes in kernels/layout/row.cuh stores it.
-func TestLanes(t *testing.T) {
+func TestStripes(t *testing.T) {
 	const capacity = 64
 	for _, c := range []struct {
 		keyWords, words, word int
@@ -392,7 +392,7 @@ func TestLanes(t *testing.T) {
 		{1, 4, 3, 4*capacity + 12, 16}, {1, 8, 5, 20*capacity + 4, 16},
 		{2, 4, 2, 8*capacity + 8, 16}, {2, 8, 4, 24 * capacity, 16},
 	} {
-		offset, stride := laneOf(c.keyWords, c.words, c.word, capacity)
+		offset, stride := stripeOf(c.keyWords, c.words, c.word, capacity)
 		if offset != c.offset || stride != c.stride {
 			t.Errorf("key of %d words, word %d of %d: offset %d, stride %d, want %d and %d", c.keyWords, c.word, c.words, offset, stride, c.offset, c.stride)
 		}

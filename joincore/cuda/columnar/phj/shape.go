@@ -12,7 +12,7 @@ type mode uint8
 const (
 	carry mode = iota // moved with the key by every pass (OM)
 	place             // moved by the first pass, then gathered from where that has clustered it
-	pack              // the same, packed into lanes: any number of columns of any widths
+	pack              // the same, packed into stripes: any number of columns of any widths
 	rowID             // gathered from the input by row id (UM)
 )
 
@@ -106,7 +106,7 @@ func fieldParts(widths []int) int {
 }
 
 // fieldShapes are the words of rows of fields by words of the key. Beside an odd number, a key
-// of 8 bytes is not in one lane of a row buffer, as the first pass of wide rows needs it.
+// of 8 bytes is not in one stripe of a row buffer, as the first pass of wide rows needs it.
 var fieldShapes = [3][]int{1: {1, 2, 3, 4, 5, 6, 7, maxFieldWords}, 2: {1, 2, 3, 4, 6, maxFieldWords}}
 
 // asFields returns the shape of columns of any widths; false if they are too wide.

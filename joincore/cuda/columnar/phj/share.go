@@ -308,7 +308,7 @@ func (x *Share) TakeBuild(rows, capacity int64) error {
 		return err
 	}
 	x.run.takeFinal(0, rows)
-	x.takeLanes(0, capacity)
+	x.takeStripes(0, capacity)
 	x.takeBuffer(0, capacity)
 	s := &x.run.d.Side[0]
 	x.run.tables.spare = spare{s.First, int64(s.FirstCapacity) * x.bufferBytes(0)}
@@ -322,7 +322,7 @@ func (x *Share) TakeProbe(rows, capacity, outputRows int64) error {
 	}
 	r := x.run
 	r.takeFinal(1, rows)
-	x.takeLanes(1, capacity)
+	x.takeStripes(1, capacity)
 	behind := r.Mark()
 	x.takeBuffer(1, capacity)
 	if r.Err() != nil || r.bypass != nil { // which has a result

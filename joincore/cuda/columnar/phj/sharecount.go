@@ -211,22 +211,22 @@ func (x *Share) Blocks(flow int, other *Share, b Block) (list []Piece) {
 		return nil
 	}
 	side := x.flows[flow].side
-	type lanes struct{ at, capacity uint64 }
-	add := func(from, to lanes, sizes []int64) {
+	type stripes struct{ at, capacity uint64 }
+	add := func(from, to stripes, sizes []int64) {
 		before := int64(0) // bytes of a row
 		for _, bytes := range sizes {
-			place := func(l lanes, row int64) driver.Ptr {
+			place := func(l stripes, row int64) driver.Ptr {
 				return driver.Ptr(l.at) + driver.Ptr(int64(l.capacity)*before+row*bytes)
 			}
 			list = append(list, Piece{From: place(from, b.From), To: place(to, b.At), Bytes: b.Rows * bytes})
 			before += bytes
 		}
 	}
-	buffer := func(r *run) lanes { return lanes{r.d.Side[side].First, r.d.Side[side].FirstCapacity} }
-	add(buffer(x.run), buffer(other.run), laneSizes(int(x.bufferBytes(side)/4)))
+	buffer := func(r *run) stripes { return stripes{r.d.Side[side].First, r.d.Side[side].FirstCapacity} }
+	add(buffer(x.run), buffer(other.run), stripeSizes(int(x.bufferBytes(side)/4)))
 	if x.run.modes[side] == pack {
-		packed := func(r *run) lanes { return lanes{r.lanes[side], r.laneRows[side]} }
-		add(packed(x.run), packed(other.run), packedLaneSizes(4*x.run.shapes[side].words))
+		packed := func(r *run) stripes { return stripes{r.stripes[side], r.stripeRows[side]} }
+		add(packed(x.run), packed(other.run), packedStripeSizes(4*x.run.shapes[side].words))
 	}
 	return list
 }
@@ -281,7 +281,7 @@ func (x *Share) keptValues(side int, from int64) []packedField {
 	case fields:
 		return packedFields(carryValues(r.keyWords, r.shapes[side], r.widths[side]), r.Sides[side], from, s.First, s.FirstCapacity)
 	case packed:
-		return packedFields(packValues(r.widths[side]), r.Sides[side], from, r.lanes[side], r.laneRows[side])
+		return packedFields(packValues(r.widths[side]), r.Sides[side], from, r.stripes[side], r.stripeRows[side])
 	}
 	return nil
 }
@@ -289,14 +289,14 @@ func (x *Share) keptValues(side int, from int64) []packedField {
 // keptBytes is the most that keptValues of a flow may take.
 func (x *Share) keptBytes(side int) int { return valueBytes * len(x.keptValues(side, 0)) }
 
-// takeLanes takes memory for the lanes of a packed side, with as many rows as its buffer.
-func (x *Share) takeLanes(side int, capacity int64) {
+// takeStripes takes memory for the stripes of a packed side, with as many rows as its buffer.
+func (x *Share) takeStripes(side int, capacity int64) {
 	r := x.run
 	if r.modes[side] != pack {
 		return
 	}
-	r.laneRows[side] = roundUp(capacity, 64)
-	r.lanes[side] = r.Take(int64(r.laneRows[side]) * 4 * int64(r.shapes[side].words))
+	r.stripeRows[side] = roundUp(capacity, 64)
+	r.stripes[side] = r.Take(int64(r.stripeRows[side]) * 4 * int64(r.shapes[side].words))
 }
 
 // packedBytes is the size of the description of packed payload in one flow.
@@ -315,8 +315,8 @@ func (x *Share) packedAt() uint64 {
 }
 
 // sentValues describes a packed side's values from the given row on: where they are read,
-// and in which lane of a receiver's they are written. In a buffer of one row at address 0, a
-// lane's address is where it begins in a row: the kernel computes each receiver's address from it.
+// and in which stripe of a receiver's they are written. In a buffer of one row at address 0, a
+// stripe's address is where it begins in a row: the kernel computes each receiver's address from it.
 func (x *Share) sentValues(side int, from int64) []packedField {
 	return append(packedFields(packValues(x.run.widths[side]), x.run.Sides[side], from, 0, 1), make([]packedField, packedEnd)...)
 }

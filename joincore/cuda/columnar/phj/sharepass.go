@@ -162,7 +162,7 @@ func (x *Share) describeSend(w *words, flow int, all []*Share, self int, s Sendi
 		if x.cut.Way != Store {
 			to = x.run
 		}
-		d.Base[g], d.Lanes[g], d.Capacity[g] = to.d.Side[side].First, to.lanes[side], to.d.Side[side].FirstCapacity
+		d.Base[g], d.Lanes[g], d.Capacity[g] = to.d.Side[side].First, to.stripes[side], to.d.Side[side].FirstCapacity
 	}
 	d.FirstRow = uint64(x.cut.Before[side] + x.flows[flow].from)
 	d.To, d.Full = w.put(s.To), w.put(s.Full)

@@ -44,7 +44,7 @@ func (v volume) peak(s [2]shape, modes [2]mode) int64 {
 		case place:
 			placed += rows * 4 * words
 			words = int64(v.keyBytes/4 + 1)
-		case pack: // the keys' lane of the first pass is not needed after the second
+		case pack: // the keys' stripe of the first pass is not needed after the second
 			placed += rows * 4 * int64(s[i].words)
 			first = max(first, rows*int64(v.keyBytes))
 			words = int64(v.keyBytes/4 + 1)
