@@ -1,9 +1,6 @@
 package exec
 
 import (
-	"math"
-	"math/bits"
-
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
@@ -15,9 +12,11 @@ import (
 // the memory that may be in use at the same time.
 func Estimate(plan *joincore.Checked, opt Options) int64 {
 	e := newEstimator(plan, opt)
-	return max(plus(e.flow(plan.Root, newColumns(plan.Output)), e.vectors()), 1<<20)
+	return int64(min(max(e.flow(plan.Root, newColumns(plan.Output))+e.vectors(), 1<<20), 1<<62))
 }
 
+// estimator computes in floating point: rows that a planner may have guessed, times widths,
+// summed over all nodes, may exceed an integer.
 type estimator struct {
 	*sized
 	opt     Options
@@ -30,7 +29,7 @@ func newEstimator(plan *joincore.Checked, opt Options) *estimator {
 }
 
 // flow returns the bytes in use while a node's rows stream.
-func (e *estimator) flow(n joincore.Node, needed columns) int64 {
+func (e *estimator) flow(n joincore.Node, needed columns) float64 {
 	e.visited++
 	switch n := n.(type) {
 	case *joincore.Filter:
@@ -43,9 +42,8 @@ func (e *estimator) flow(n joincore.Node, needed columns) int64 {
 	return 0
 }
 
-func (e *estimator) join(n *joincore.Join, needed columns) int64 {
+func (e *estimator) join(n *joincore.Join, needed columns) float64 {
 	build, probe := e.sidesOf(n, needed, e.buildLeft(n))
-	buildRows, probeRows := build.rows, probe.rows
 	// A side's flow is asked for once: each join below would double the calls.
 	buildFlow, probeFlow := e.flow(build.node, build.needed), e.flow(probe.node, probe.needed)
 	buildStored, buildPeak := e.stored(build, buildFlow)
@@ -54,27 +52,27 @@ func (e *estimator) join(n *joincore.Join, needed columns) int64 {
 			return e.plan.Algorithm
 		}
 		a, _ := e.opt.Rates.Algorithm(costmodel.Side{
-			BuildRows: buildRows, ProbeRows: probeRows, ProbePipelined: hasJoin(probe.node),
+			BuildRows: build.rows, ProbeRows: probe.rows, ProbePipelined: hasJoin(probe.node),
 			Dense: func() (bool, error) { return dense, nil },
 		})
 		return a
 	}
 	if algorithm(false) == joincore.NPJ {
-		return max(buildPeak, plus(buildStored, tableBytes(buildRows, probeRows), probeFlow))
+		return max(buildPeak, buildStored+tableBytes(build, probe)+probeFlow)
 	}
-	unpartitioned := int64(0)
+	unpartitioned := 0.0
 	if algorithm(true) == joincore.NPJ {
-		unpartitioned = plus(buildStored, arrayBytes(buildRows, probeRows), probeFlow)
+		unpartitioned = buildStored + arrayBytes(build, probe) + probeFlow
 	}
 	probeStored, probePeak := e.stored(probe, probeFlow)
 	movedBuild, columns := e.moved(build)
 	movedProbe, more := e.moved(probe)
 	// The sides are divided before any table is made of a partition.
-	moved := plus(movedBuild, movedProbe, max(e.divisionBytes(buildRows, probeRows, max(columns, more)), e.partitionTables(buildRows, probeRows)))
+	moved := movedBuild + movedProbe + max(e.divisionBytes(build.rows, probe.rows, max(columns, more)), e.partitionTables(build.rows, probe.rows))
 	if a := e.plan.Algorithm; a.UM() == joincore.SMJUM {
-		moved = plus(moved, times(sortBytes, max(buildRows, probeRows)))
+		moved += sortBytes * float64(max(build.rows, probe.rows))
 	}
-	return max(unpartitioned, buildPeak, plus(buildStored, probePeak), plus(buildStored, probeStored, moved))
+	return max(unpartitioned, buildPeak, buildStored+probePeak, buildStored+probeStored+moved)
 }
 
 // sortBytes is what sorting a side takes per row: keys and positions, twice.
@@ -82,40 +80,41 @@ const sortBytes = 2 * (8 + 4)
 
 // stored returns the bytes of a side as a space, and the peak while the space
 // is made from a flow that uses flow bytes.
-func (e *estimator) stored(s *side, flow int64) (stays, peak int64) {
+func (e *estimator) stored(s *side, flow float64) (stays, peak float64) {
 	if _, ok := s.node.(*joincore.Scan); ok {
 		return 0, 0
 	}
 	if _, ok := s.node.(*joincore.Aggregate); ok {
 		return flow, flow
 	}
-	stays = times(s.rows, int64(4*len(inputsNeeded(s))+9))
-	return stays, plus(stays, flow)
+	stays = float64(s.rows) * float64(4*len(inputsNeeded(s))+9)
+	return stays, stays + flow
 }
 
 // moved returns the bytes of a partitioned side, and how many columns it may have: each
 // that is carried has its validity in another one.
-func (e *estimator) moved(s *side) (bytes int64, columns int) {
+func (e *estimator) moved(s *side) (bytes float64, columns int) {
 	base := !hasJoin(s.node)
 	carried, inputs := s.carried(func(c joincore.ColumnRef) bool { return base && movable(e.schema.Column(c)) })
 	width := 8 + 4*len(inputs)
 	for _, c := range carried {
 		width += e.schema.Column(c).Width
 	}
-	return times(s.rows, int64(width)), 1 + len(inputs) + 2*len(carried)
+	return float64(s.rows) * float64(width), 1 + len(inputs) + 2*len(carried)
 }
 
-// tableBytes returns the size of the largest table that a provider builds for n
-// rows: up to four entries of 16 bytes per key, or an array over the range of
+// tableBytes returns the size of the largest table that a provider builds: up to four entries of 16 bytes per key, or an array over the range of
 // dense keys, plus a chain of 4 bytes per row for repeated keys, and the keys and
 // positions that are divided among the table's regions.
-func tableBytes(n, probe int64) int64 {
-	return max(64*n, 4*min(probe, device.SmallRange)) + 4*n + 12*n + 1<<13
+func tableBytes(build, probe *side) float64 {
+	n := float64(build.rows)
+	return max(64*n, 4*float64(min(probe.rows, device.SmallRange))) + 4*n + 12*n + 1<<13
 }
 
 // arrayBytes is the largest table of very dense keys.
-func arrayBytes(n, probe int64) int64 {
-	return max(16*n, 4*min(probe, device.SmallRange)) + 4*n + 8*n + 1<<13
+func arrayBytes(build, probe *side) float64 {
+	n := float64(build.rows)
+	return max(16*n, 4*float64(min(probe.rows, device.SmallRange))) + 4*n + 8*n + 1<<13
 }
 
 // carryWidth is the widest column, in bytes, that is moved with the key. For a
@@ -130,67 +129,39 @@ func clampRows(rows float64) int64 {
 	return int64(min(rows, 1e12))
 }
 
-// Estimates are of rows that a planner may have guessed, times widths, summed over all nodes
-// of a plan. They stay at the largest number where they would exceed it.
-
-// plus returns the sum of numbers that are not negative.
-func plus(all ...int64) int64 {
-	sum := int64(0)
-	for _, n := range all {
-		if sum > math.MaxInt64-n {
-			return math.MaxInt64
-		}
-		sum += n
-	}
-	return sum
-}
-
-// times returns the product of numbers that are not negative.
-func times(all ...int64) int64 {
-	product := int64(1)
-	for _, n := range all {
-		high, low := bits.Mul64(uint64(product), uint64(n))
-		if high != 0 || low > math.MaxInt64 {
-			return math.MaxInt64
-		}
-		product = int64(low)
-	}
-	return product
-}
-
 // aggregate returns the bytes in use while the groups of an aggregate are made,
 // or read. Rows may be partitioned before they are grouped, and each partition
 // is freed when its groups are written.
-func (e *estimator) aggregate(n *joincore.Aggregate) int64 {
+func (e *estimator) aggregate(n *joincore.Aggregate) float64 {
 	below := e.flow(n.Child, newColumns(joincore.AggregateColumns(n)))
-	groups, rows := e.rows[n], e.rows[n.Child]
-	width := int64(0)
+	groups, rows := float64(e.rows[n]), float64(e.rows[n.Child])
+	width := 0.0
 	for _, c := range e.schema[n.ID] {
-		width += int64(c.Width) + 1
+		width += float64(c.Width) + 1
 		if c.Kind == joincore.Varlena {
 			width += 4 + guessedTextBytes
 		}
 	}
-	result := times(groups, width)
+	result := groups * width
 	for i := range n.Functions {
 		if n.Functions[i].Kind > joincore.SumOfSquares {
 			width += floatWidth
 		}
 	}
-	tables := times(int64(e.streams()), min(groups, tableGroups), 2, width+groupWidth)
-	stored := times(rows, width+rowWidth)
-	blocks := plus(stored, stored/2) // some are not full
-	spooled := int64(0)
+	tables := float64(e.streams()) * min(groups, tableGroups) * 2 * (width + groupWidth)
+	stored := rows * (width + rowWidth)
+	blocks := 1.5 * stored // some are not full
+	spooled := 0.0
 	if groups > wideGroups {
 		spooled = blocks
 	}
 	for i := range n.Functions {
 		if n.Functions[i].Distinct { // values are groups, at most as many as rows
-			spooled = plus(spooled, blocks)
-			result = plus(result, stored)
+			spooled += blocks
+			result += stored
 		}
 	}
-	return plus(tables, spooled, max(below, result))
+	return tables + spooled + max(below, result)
 }
 
 // tableGroups is up to how many groups a worker has in a table of its own, and

@@ -23,7 +23,7 @@ const conditionBytes = 160
 
 // vectors returns the bytes of all workers' vectors. Pipelines run one after
 // the other, so that the widest one counts.
-func (e *estimator) vectors() int64 {
+func (e *estimator) vectors() float64 {
 	chunk := e.opt.Device.ChunkRows
 	if chunk <= 0 {
 		chunk = device.ChunkRows
@@ -31,7 +31,7 @@ func (e *estimator) vectors() int64 {
 	var p pipelines
 	top := p.flow(e.plan.Root, e)
 	width := streamWidth + max(p.widest, top) + p.registers.width(len(joincore.Sources(e.plan.Root)))
-	return int64(e.streams())*int64(chunk)*int64(width) + conditionBytes*int64(p.terms)
+	return float64(e.streams()*chunk*width + conditionBytes*p.terms)
 }
 
 // pipelines adds up what the steps of a plan's pipelines hold.
@@ -73,23 +73,23 @@ func (p *pipelines) condition(e joincore.Expr) {
 // divisionBytes is what partitioning either side takes in addition to the partitions:
 // a row's partition, the places of each range in each partition, and a line of each
 // column for each partition and worker. columns are those of the side that has more.
-func (e *estimator) divisionBytes(buildRows, probeRows int64, columns int) int64 {
+func (e *estimator) divisionBytes(buildRows, probeRows int64, columns int) float64 {
 	rows := max(buildRows, probeRows)
 	parts := int64(1)<<costmodel.Bits(buildRows) + 1
 	ranges := min(int64(e.streams())*8, rows/leastRange) + 1
-	return plus(times(partWidth, rows), times(4, parts, ranges), lineBytes*parts*int64(columns*e.streams()))
+	return partWidth*float64(rows) + float64(4*parts*ranges+lineBytes*parts*int64(columns*e.streams()))
 }
 
 // partitionTables returns the bytes of the tables of partitions that workers have at the
 // same time. A table has entries for the distinct keys of an average partition, or twice as
 // many, and a chain through all rows of its own, if keys repeat. One key may be all rows:
 // each worker that probes with a part of a partition has a table of all of it, but such a
-// part has at least 4 times the rows of the table (partitionJoin).
-func (e *estimator) partitionTables(buildRows, probeRows int64) int64 {
-	streams := int64(e.streams())
+// part has at least 4 times the rows of the table (dividePartitions).
+func (e *estimator) partitionTables(buildRows, probeRows int64) float64 {
+	streams, build := float64(e.streams()), float64(buildRows)
 	entries := min(buildRows, max(leastRange, 2*(buildRows>>costmodel.Bits(buildRows))))
-	chains := min(times(streams, chainWidth, buildRows), plus(times(chainWidth, buildRows), probeRows))
-	return plus(times(streams, entryWidth, entries), chains)
+	chains := min(streams*chainWidth*build, chainWidth*build+float64(probeRows))
+	return streams*entryWidth*float64(entries) + chains
 }
 
 const (
