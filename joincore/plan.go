@@ -158,21 +158,14 @@ func (a Algorithm) UM() Algorithm {
 // Algorithms are all of them.
 var Algorithms = [...]Algorithm{NPJ, PHJUM, PHJOM, SMJUM, SMJOM}
 
+var algorithmNames = [...]string{"unknown", NPJ: "npj", PHJUM: "phj-um", PHJOM: "phj-om", SMJUM: "smj-um", SMJOM: "smj-om"}
+
 // String returns the name that settings, statistics and EXPLAIN use.
 func (a Algorithm) String() string {
-	switch a {
-	case NPJ:
-		return "npj"
-	case PHJUM:
-		return "phj-um"
-	case PHJOM:
-		return "phj-om"
-	case SMJUM:
-		return "smj-um"
-	case SMJOM:
-		return "smj-om"
+	if int(a) < len(algorithmNames) {
+		return algorithmNames[a]
 	}
-	return "unknown"
+	return algorithmNames[0]
 }
 
 // ParseAlgorithm returns the algorithm whose String is name.

@@ -30,6 +30,18 @@ func (c Column) IsInt() bool {
 	return c.Kind == Fixed && (c.Width == 1 || c.Width == 2 || c.Width == 4 || c.Width == 8)
 }
 
+// StoredWidth returns the bytes of each of Vector.Values: of a Varlena column those of an offset.
+// 0: there are no such columns.
+func (c Column) StoredWidth() int {
+	switch {
+	case c.Kind == Varlena:
+		return 4
+	case c.IsInt() || c.Kind == Fixed && c.Width > 0 && c.Width <= 64 && c.Width%8 == 0:
+		return c.Width
+	}
+	return 0
+}
+
 // Vector is the data of one column of one segment. A peer may still be able to write
 // to its memory: users clamp the values that they read from Values and Heap at every
 // use, and never extend a slice beyond its length.
@@ -69,6 +81,36 @@ type Segment struct {
 type Relation struct {
 	Columns  []Column
 	Segments []Segment
+}
+
+// Check returns an error that wraps ErrInvalid if a vector is too short for the rows of its
+// segment, or ErrUnsupported for columns that there are not.
+func (r *Relation) Check() error {
+	for i := range r.Segments {
+		if s := &r.Segments[i]; s.Rows < 0 || len(s.Columns) < len(r.Columns) {
+			return fmt.Errorf("segment %d: %d rows, %d columns: %w", i, s.Rows, len(s.Columns), ErrInvalid)
+		}
+	}
+	for j, c := range r.Columns {
+		width := c.StoredWidth()
+		if width == 0 {
+			return fmt.Errorf("column %d: kind %d, width %d: %w", j, c.Kind, c.Width, ErrUnsupported)
+		}
+		for i := range r.Segments {
+			v, rows := &r.Segments[i].Columns[j], r.Segments[i].Rows
+			values := len(v.Values) / width
+			if c.Kind == Varlena {
+				values-- // the last offset ends the last value
+			}
+			if values < rows {
+				return fmt.Errorf("segment %d, column %d: %d bytes of values for %d rows: %w", i, j, len(v.Values), rows, ErrInvalid)
+			}
+			if v.Validity != nil && len(v.Validity) < (rows+7)/8 {
+				return fmt.Errorf("segment %d, column %d: validity of %d bytes for %d rows: %w", i, j, len(v.Validity), rows, ErrInvalid)
+			}
+		}
+	}
+	return nil
 }
 
 // Rows returns the total number of rows.

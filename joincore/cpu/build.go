@@ -21,10 +21,8 @@ const regionBytes = 1 << 19
 // no entry is written by two streams, and each insertion finds its region in the cache.
 func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (device.Table, error) {
 	s := asSpace(from)
-	if m.Mark {
-		if err := s.marks.need(s); err != nil {
-			return nil, err
-		}
+	if err := s.needMarks(m); err != nil {
+		return nil, err
 	}
 	keys, err := d.KeyRange(ctx, s, m.Build)
 	if err != nil {

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
@@ -19,11 +21,7 @@ type groupWriter struct {
 func newDerived(d *dev, spec *device.AggregateSpec) *space {
 	s := &space{dev: d, input: spec.ID, shift: blockShift}
 	for i, described := range spec.Columns {
-		c := &column{kind: described.Kind, width: described.Width, align: described.Align}
-		if c.kind == joincore.Varlena {
-			c.width = 4
-			c.align = max(c.align, 1)
-		}
+		c := newColumn(described)
 		f := i - len(spec.Keys) - len(spec.Carry)
 		if f < 0 || spec.Functions[f].Kind != joincore.Count {
 			c.flags = [][]uint8{}
@@ -262,7 +260,7 @@ func (w *groupWriter) carry(i int, ref joincore.ColumnRef, ids []uint32) error {
 	out := w.column(i, len(ids))
 	from := w.a.dev.inputs[ref.Input]
 	c := from.columns[ref.Column]
-	s := &slot{space: from, pos: ids, null: hasNone(ids)}
+	s := &slot{space: from, pos: ids, null: slices.Contains(ids, none)}
 	valid := out.flags
 	fetchValid(valid, c, s)
 	if c.kind == joincore.Varlena {

@@ -47,10 +47,8 @@ func lowerBound(b, p []uint64, row int) int {
 // advancing in both.
 func (st *stream) MergeMatch(build device.Sorted, from int64, m *device.Match) (device.Table, error) {
 	s := asSpace(build)
-	if m.Mark {
-		if err := s.marks.need(s); err != nil {
-			return nil, err
-		}
+	if err := s.needMarks(m); err != nil {
+		return nil, err
 	}
 	t := &st.merged
 	t.dev, t.space, t.sorted, t.cursor = st.dev, s, s.sortedKeys(), int(from)

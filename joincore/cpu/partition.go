@@ -238,7 +238,7 @@ type payload struct {
 func (p *payload) allocate(out *space, n int, keepNulls bool) error {
 	out.ids = map[int]*column{}
 	for _, input := range p.rowIDs {
-		c, err := out.newColumn(n, 4)
+		c, err := out.ownColumn(n, 4)
 		if err != nil {
 			return err
 		}
@@ -255,12 +255,12 @@ func (p *payload) allocate(out *space, n int, keepNulls bool) error {
 		if base.kind != joincore.Fixed {
 			return fmt.Errorf("moving a column of variable length: %w", joincore.ErrUnsupported)
 		}
-		c, err := out.newColumn(n, base.width)
+		c, err := out.ownColumn(n, base.width)
 		if err != nil {
 			return err
 		}
 		if base.nullable() {
-			flags, err := out.newColumn(n, 1)
+			flags, err := out.ownColumn(n, 1)
 			if err != nil {
 				return err
 			}
@@ -279,16 +279,10 @@ func (s *space) isKey(ref joincore.ColumnRef, c *column) bool {
 	return k.Exact && len(k.Parts) == 1 && k.Parts[0].Column == ref && c.width == 8
 }
 
-// newColumn allocates a column of one segment that the space owns.
-func (s *space) newColumn(n, width int) (*column, error) {
-	b, err := alloc[uint8](s.dev, n*width)
-	if err != nil {
-		return nil, err
-	}
-	s.release = append(s.release, func() { free(s.dev, b) })
+// ownColumn allocates a column of one segment that the space owns.
+func (s *space) ownColumn(n, width int) (*column, error) {
 	c := &column{kind: joincore.Fixed, width: width}
-	c.addSegment(b)
-	return c, nil
+	return c, s.addBlock(c, n)
 }
 
 // gather writes the payload of the rows r to the rows from `at` on of the space that

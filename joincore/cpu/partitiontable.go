@@ -18,10 +18,8 @@ const smallNumbers = 1 << 15
 // BuildPartition reuses one table per stream.
 func (st *stream) BuildPartition(ctx context.Context, p device.Partitions, partition int, m *device.Match) (device.Table, error) {
 	s := asSpace(p)
-	if m.Mark {
-		if err := s.marks.need(s); err != nil {
-			return nil, err
-		}
+	if err := s.needMarks(m); err != nil {
+		return nil, err
 	}
 	if st.table == nil {
 		st.table = &table{dev: st.dev}

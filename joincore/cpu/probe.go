@@ -3,6 +3,7 @@ package cpu
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -264,7 +265,7 @@ func (e *equality) eval(st *stream, r *rows, out []uint8) error {
 	default:
 		words := ca.width / 8
 		for i := range out {
-			out[i] = truth(equalWords(wordsAt(ca, sa, i, words), wordsAt(cb, sb, i, words)))
+			out[i] = truth(slices.Equal(wordsAt(ca, sa, i, words), wordsAt(cb, sb, i, words)))
 		}
 	}
 	return nil
@@ -273,15 +274,6 @@ func (e *equality) eval(st *stream, r *rows, out []uint8) error {
 func wordsAt(c *column, s *slot, i, words int) []uint64 {
 	segment, row, _ := s.at(i)
 	return c.v64[segment][int(row)*words : (int(row)+1)*words]
-}
-
-func equalWords(a, b []uint64) bool {
-	for i, x := range a {
-		if x != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func truth(b bool) uint8 {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -122,7 +123,7 @@ func (r *rows) positionsOf(input int, inputs []*space) (*slot, bool) {
 			b.pos = r.baseOwn[input][:r.n]
 			fetch(b.pos, ids.v32, s, none)
 		}
-		b.null = hasNone(b.pos)
+		b.null = slices.Contains(b.pos, none)
 		r.base[input] = b
 		return &b, true
 	}
@@ -155,15 +156,6 @@ func (s *slot) copyTo(dst []uint32, from int) {
 func (s *space) carries(input int) bool {
 	for ref := range s.carried {
 		if ref.Input == input {
-			return true
-		}
-	}
-	return false
-}
-
-func hasNone(pos []uint32) bool {
-	for _, p := range pos {
-		if p == none {
 			return true
 		}
 	}

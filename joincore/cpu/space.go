@@ -108,13 +108,13 @@ func (c *column) varlena(segment, row uint32) []byte {
 // Import describes the vectors of a relation without copying. ErrInvalid if a vector
 // is too short.
 func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
+	if err := r.Check(); err != nil {
+		return nil, fmt.Errorf("input %d: %w", input, err)
+	}
 	s := &space{dev: d, input: input}
 	largest := 1
 	for i := range r.Segments {
 		n := r.Segments[i].Rows
-		if n < 0 {
-			return nil, fmt.Errorf("input %d, segment %d: %d rows: %w", input, i, n, joincore.ErrInvalid)
-		}
 		s.rows = append(s.rows, n)
 		largest = max(largest, n)
 	}
@@ -123,57 +123,35 @@ func (d *dev) Import(input int, r *joincore.Relation) (device.Space, error) {
 		return nil, fmt.Errorf("input %d has more rows than row ids can address: %w", input, joincore.ErrUnsupported)
 	}
 	for j, described := range r.Columns {
-		c, err := importColumn(r, j, described)
-		if err != nil {
-			return nil, fmt.Errorf("input %d, column %d: %w", input, j, err)
-		}
-		s.columns = append(s.columns, c)
+		s.columns = append(s.columns, importColumn(r, j, described))
 	}
 	d.setInput(input, s)
 	return s, nil
 }
 
-func importColumn(r *joincore.Relation, j int, described joincore.Column) (*column, error) {
-	c := &column{kind: described.Kind, width: described.Width, align: described.Align}
-	switch {
-	case c.kind == joincore.Varlena:
-		c.width = 4
-		c.align = max(c.align, 1)
-	case c.kind != joincore.Fixed || !validWidth(c.width):
-		return nil, fmt.Errorf("kind %d, width %d: %w", c.kind, c.width, joincore.ErrUnsupported)
-	}
+// newColumn returns a column without segments.
+func newColumn(described joincore.Column) *column {
+	return &column{kind: described.Kind, width: described.StoredWidth(), align: max(described.Align, 1)}
+}
+
+func importColumn(r *joincore.Relation, j int, described joincore.Column) *column {
+	c := newColumn(described)
 	for i := range r.Segments {
-		seg := &r.Segments[i]
-		if j >= len(seg.Columns) {
-			return nil, fmt.Errorf("segment %d has %d columns: %w", i, len(seg.Columns), joincore.ErrInvalid)
-		}
-		v, values := &seg.Columns[j], seg.Rows
+		v, values := &r.Segments[i].Columns[j], r.Segments[i].Rows
 		if c.kind == joincore.Varlena {
 			values++
-		}
-		if len(v.Values)/c.width < values {
-			return nil, fmt.Errorf("segment %d: %d bytes for %d values of %d: %w", i, len(v.Values), values, c.width, joincore.ErrInvalid)
-		}
-		c.addSegment(v.Values[: values*c.width : values*c.width])
-		if c.kind == joincore.Varlena {
 			c.heap = append(c.heap, v.Heap)
 		}
+		c.addSegment(v.Values[: values*c.width : values*c.width])
 		if v.Validity == nil {
 			continue
-		}
-		if len(v.Validity) < (seg.Rows+7)/8 {
-			return nil, fmt.Errorf("segment %d: validity of %d bytes for %d rows: %w", i, len(v.Validity), seg.Rows, joincore.ErrInvalid)
 		}
 		if c.bits == nil {
 			c.bits = make([][]byte, len(r.Segments))
 		}
 		c.bits[i] = v.Validity
 	}
-	return c, nil
-}
-
-func validWidth(w int) bool {
-	return w == 1 || w == 2 || w == 4 || w > 0 && w <= 64 && w%8 == 0
+	return c
 }
 
 func (c *column) addSegment(values []byte) {
@@ -196,8 +174,13 @@ type marks struct {
 	bits []uint32
 }
 
-// need allocates the bits of a space, once for all streams.
-func (m *marks) need(s *space) error {
+// needMarks allocates the marks of the build rows of a match that sets some, once for all
+// streams.
+func (s *space) needMarks(match *device.Match) error {
+	if !match.Mark {
+		return nil
+	}
+	m := &s.marks
 	m.once.Do(func() {
 		var b []uint32
 		if b, m.err = alloc[uint32](s.dev, s.positions()/32+1); m.err != nil {
@@ -332,6 +315,7 @@ func (t *tuples) open(a *appender) error {
 	return nil
 }
 
+// addBlock adds a segment of n rows, which the space owns, to a column of fixed width.
 func (s *space) addBlock(c *column, n int) error {
 	b, err := alloc[uint8](s.dev, n*c.width)
 	if err != nil {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -126,12 +127,7 @@ func (c columns) of(inputs []int) []joincore.ColumnRef {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b joincore.ColumnRef) int {
-		if a.Input != b.Input {
-			return a.Input - b.Input
-		}
-		return a.Column - b.Column
-	})
+	slices.SortFunc(out, func(a, b joincore.ColumnRef) int { return cmp.Or(a.Input-b.Input, a.Column-b.Column) })
 	return out
 }
 

@@ -275,7 +275,7 @@ func (c *wireColumn) physical() (joincore.Column, error) {
 	switch c.Encoding {
 	case "fixed":
 		column := joincore.Column{Kind: joincore.Fixed, Width: c.Width, Align: c.Align}
-		if !column.IsInt() && (c.Width <= 0 || c.Width > 64 || c.Width%8 != 0) {
+		if column.StoredWidth() == 0 {
 			return joincore.Column{}, fmt.Errorf("width: a fixed column cannot have %d bytes", c.Width)
 		}
 		if c.Align != 1 && c.Align != 2 && c.Align != 4 && c.Align != 8 {

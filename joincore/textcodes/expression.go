@@ -47,12 +47,7 @@ func nullOfNulls(v joincore.Value) bool {
 	case *joincore.Arithmetic:
 		return nullOfNulls(v.Left) || nullOfNulls(v.Right)
 	case *joincore.Coalesce:
-		for _, a := range v.Args {
-			if !nullOfNulls(a) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(v.Args, func(a joincore.Value) bool { return !nullOfNulls(a) })
 	case *joincore.DatePart:
 		return nullOfNulls(v.Arg)
 	case *joincore.Substring:
@@ -84,12 +79,7 @@ func unknownOfNulls(e joincore.Expr) bool {
 }
 
 func allUnknownOfNulls(args []joincore.Expr) bool {
-	for _, a := range args {
-		if !unknownOfNulls(a) {
-			return false
-		}
-	}
-	return len(args) > 0
+	return len(args) > 0 && !slices.ContainsFunc(args, func(e joincore.Expr) bool { return !unknownOfNulls(e) })
 }
 
 // expr rewrites a condition over rows in which the columns of missing inputs may all be

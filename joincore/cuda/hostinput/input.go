@@ -25,18 +25,12 @@ type Input struct {
 // its segment, and joincore.ErrUnsupported for a width that is not possible or too
 // many rows.
 func New(input int, r *joincore.Relation) (*Input, error) {
+	if err := r.Check(); err != nil {
+		return nil, fmt.Errorf("input %d: %w", input, err)
+	}
 	h := &Input{Relation: r, Starts: []int64{0}}
 	for i := range r.Segments {
-		s := &r.Segments[i]
-		if s.Rows < 0 {
-			return nil, fmt.Errorf("input %d, segment %d: %d rows: %w", input, i, s.Rows, joincore.ErrInvalid)
-		}
-		for j, c := range r.Columns {
-			if err := checkVector(s, j, c); err != nil {
-				return nil, fmt.Errorf("input %d, segment %d, column %d: %w", input, i, j, err)
-			}
-		}
-		h.Starts = append(h.Starts, h.Starts[i]+int64(s.Rows))
+		h.Starts = append(h.Starts, h.Starts[i]+int64(r.Segments[i].Rows))
 	}
 	if h.RowCount() >= kernels.MaxRows {
 		return nil, fmt.Errorf("input %d has more rows than row ids can address: %w", input, joincore.ErrUnsupported)
@@ -52,29 +46,6 @@ func Derived(input int, rows int64, columns []joincore.Column) (*Input, error) {
 	}
 	return &Input{Relation: &joincore.Relation{Columns: columns}, Starts: []int64{0, rows}}, nil
 }
-
-func checkVector(s *joincore.Segment, j int, c joincore.Column) error {
-	if j >= len(s.Columns) {
-		return fmt.Errorf("%d columns: %w", len(s.Columns), joincore.ErrInvalid)
-	}
-	width, values := int64(c.Width), int64(s.Rows)
-	switch {
-	case c.Kind == joincore.Varlena:
-		width, values = 4, values+1
-	case c.Kind != joincore.Fixed || !validWidth(c.Width):
-		return fmt.Errorf("kind %d, width %d: %w", c.Kind, c.Width, joincore.ErrUnsupported)
-	}
-	v := &s.Columns[j]
-	if int64(len(v.Values)) < values*width {
-		return fmt.Errorf("%d bytes for %d values of %d: %w", len(v.Values), values, width, joincore.ErrInvalid)
-	}
-	if v.Validity != nil && len(v.Validity) < (s.Rows+7)/8 {
-		return fmt.Errorf("validity of %d bytes for %d rows: %w", len(v.Validity), s.Rows, joincore.ErrInvalid)
-	}
-	return nil
-}
-
-func validWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w > 0 && w <= 64 && w%8 == 0 }
 
 // RowCount returns the number of rows.
 func (h *Input) RowCount() int64 { return h.Starts[len(h.Starts)-1] }
