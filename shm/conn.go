@@ -165,14 +165,12 @@ func (c *Conn) need(n int) error {
 // closed the connection between frames. After any error the connection is unusable,
 // and all received descriptors are closed.
 func (c *Conn) Read() (f Frame, body []byte, fds []int, err error) {
-	f, body, fds, err = c.read()
-	if err != nil {
-		c.drop()
-	}
-	return f, body, fds, err
-}
-
-func (c *Conn) read() (f Frame, body []byte, fds []int, err error) {
+	defer func() {
+		if err != nil { // no further frame will be read
+			CloseFDs(c.fds)
+			c.fds = nil
+		}
+	}()
 	if err = c.need(FrameSize); err != nil {
 		return f, nil, nil, err
 	}
@@ -203,12 +201,6 @@ func (c *Conn) read() (f Frame, body []byte, fds []int, err error) {
 		return f, nil, nil, fmt.Errorf("%w: %d without a frame", ErrFrameFDs, len(c.fds))
 	}
 	return f, body, fds, nil
-}
-
-// drop closes descriptors of frames that will not be read.
-func (c *Conn) drop() {
-	CloseFDs(c.fds)
-	c.fds = nil
 }
 
 func (c *Conn) prepare(b []byte, fds []int) {

@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -63,11 +64,9 @@ func BeginFrame(dst []byte, m Message, nfds int) []byte {
 	return Append(dst, &Frame{Magic: FrameMagic, Type: m, NFDs: uint16(nfds)})
 }
 
-// FinishFrame sets the length of the frame that extends from offset start to the end of
-// b.
+// FinishFrame sets the length of the frame that extends from offset start to b's end.
 func FinishFrame(b []byte, start int) {
-	n := uint32(len(b) - start - FrameSize)
-	b[start+4], b[start+5], b[start+6], b[start+7] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)
+	binary.LittleEndian.PutUint32(b[start+4:], uint32(len(b)-start-FrameSize))
 }
 
 // AppendFrame appends a whole message of type m with body v.

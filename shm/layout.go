@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -167,8 +168,7 @@ func (l *BatchLayout) Seal(extent []byte, rows int, heap []int) (used, bytes int
 func popcount(bitmap []byte, n int) (ones int) {
 	full := bitmap[:n/8]
 	for ; len(full) >= 8; full = full[8:] {
-		ones += bits.OnesCount64(uint64(full[0]) | uint64(full[1])<<8 | uint64(full[2])<<16 | uint64(full[3])<<24 |
-			uint64(full[4])<<32 | uint64(full[5])<<40 | uint64(full[6])<<48 | uint64(full[7])<<56)
+		ones += bits.OnesCount64(binary.LittleEndian.Uint64(full))
 	}
 	for _, x := range full {
 		ones += bits.OnesCount8(x)

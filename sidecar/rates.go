@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -155,13 +154,9 @@ func run[T any](c *Calibration, hook func() (T, float64, error), measure func(co
 
 // processor returns the processor's model name.
 func processor() string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		name, value, ok := strings.Cut(s.Text(), ":")
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(line, ":")
 		if ok && strings.TrimSpace(name) == "model name" {
 			return strings.TrimSpace(value)
 		}

@@ -24,7 +24,6 @@ type sinkBatch struct {
 // sent, so the backend runs the native plan.
 var errHeld = fmt.Errorf("%w: the result is larger than the daemon can keep until all expressions are evaluated", joincore.ErrBudget)
 
-// NewBatch implements joincore.Sink.
 func (e *jobRun) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
 	select {
 	case e.slots <- struct{}{}:
@@ -65,7 +64,6 @@ func (e *jobRun) portion(full int) int {
 	return portion(full, e.job.open.Participants, e.job.expectedRows(), e.rowsOut)
 }
 
-// Emit implements joincore.Sink.
 func (e *jobRun) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
 	h := b.Handle.(*sinkBatch)
 	_, bytes, err := h.layout.Seal(h.extent.Data, rows, heap)
@@ -93,7 +91,6 @@ func (e *jobRun) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []i
 	return nil
 }
 
-// Discard implements joincore.Sink.
 func (e *jobRun) Discard(b *joincore.Batch) {
 	e.dropExtent(b.Handle.(*sinkBatch).extent)
 }

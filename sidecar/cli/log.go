@@ -90,7 +90,6 @@ type limited struct {
 	limits *limits
 }
 
-// Handle implements slog.Handler.
 func (h *limited) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelInfo && !h.limits.allow(r.Level, r.Message) {
 		return nil
@@ -98,12 +97,10 @@ func (h *limited) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
 func (h *limited) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &limited{h.Handler.WithAttrs(attrs), h.limits}
 }
 
-// WithGroup implements slog.Handler.
 func (h *limited) WithGroup(name string) slog.Handler {
 	return &limited{h.Handler.WithGroup(name), h.limits}
 }

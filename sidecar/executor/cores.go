@@ -107,13 +107,11 @@ func (c *Cores) turns() int {
 	return max(c.cores, min(c.active(), ThreadsPerCore*c.cores))
 }
 
-// Enter implements device.Turns.
 func (s *Share) Enter(ctx context.Context) {
 	s.cores.mu.Lock()
 	s.wait(ctx)
 }
 
-// Leave implements device.Turns.
 func (s *Share) Leave() {
 	c := s.cores
 	c.mu.Lock()
@@ -122,7 +120,6 @@ func (s *Share) Leave() {
 	c.dispatch()
 }
 
-// Yield implements device.Turns.
 func (s *Share) Yield(ctx context.Context) {
 	c := s.cores
 	if c.waiting.Load() == 0 {

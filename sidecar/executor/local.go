@@ -19,6 +19,8 @@ type Local struct {
 	jobs     atomic.Int64
 }
 
+var _ Last = (*Local)(nil)
+
 // NewLocal returns an executor that runs joins on p. options is called for each
 // join, and always returns the same number of streams. name is the device's name in
 // status reports.
@@ -30,16 +32,12 @@ func NewLocal(p device.Provider, options func() exec.Options, name string) *Loca
 	return &Local{provider: p, options: options, name: name, cores: NewCores(cores)}
 }
 
-// Name implements Executor.
 func (l *Local) Name() string { return l.provider.Name() }
 
-// Ready implements Executor.
 func (l *Local) Ready() error { return nil }
 
-// Check implements Executor.
 func (l *Local) Check(plan *joincore.Checked) error { return device.Check(l.provider, plan) }
 
-// Run implements Executor.
 func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	l.jobs.Add(1)
 	defer l.jobs.Add(-1)
@@ -50,19 +48,15 @@ func (l *Local) Run(ctx context.Context, job *Job, stats *joincore.Stats) error 
 	return exec.Run(ctx, l.provider, job.Plan, job.Inputs, job.Memory, job.Sink, options, stats)
 }
 
-// Load implements Last.
 func (l *Local) Load() (joins, threads int) { return l.cores.Load() }
 
-// Estimate implements Last.
 func (l *Local) Estimate(plan *joincore.Checked) int64 { return exec.Estimate(plan, l.options()) }
 
-// Devices implements Executor.
 func (l *Local) Devices() []Device {
 	return []Device{{Provider: l.Name(), Name: l.name, State: StateReady, Jobs: int(l.jobs.Load())}}
 }
 
-// Links implements Executor: the cores are one device.
+// Links returns none: the cores are one device.
 func (l *Local) Links() []Link { return nil }
 
-// Close implements Executor.
 func (l *Local) Close() {}

@@ -138,10 +138,9 @@ func (a *Account) Close() {
 	a.budget.leave(a)
 }
 
-// blocks are an account as the source of its own memory.
+// blocks are an account as the source of its own memory, a joincore.Memory.
 type blocks Account
 
-// Alloc implements joincore.Memory.
 func (s *blocks) Alloc(n int64) ([]byte, error) {
 	a := (*Account)(s)
 	if n > a.budget.total {
@@ -159,7 +158,6 @@ func (s *blocks) Alloc(n int64) ([]byte, error) {
 	return b.data[:n:class], nil
 }
 
-// Free implements joincore.Memory.
 func (s *blocks) Free(b []byte) {
 	s.store.putBlock(&block{data: b[:cap(b)]})
 	(*Account)(s).give(int64(cap(b)), noWindow)

@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,10 +85,7 @@ func (s *Store) makeRoom(n int64) error {
 		switch {
 		case len(s.doomed) > 0:
 			s.destroyOne()
-		case s.kept.Used() > 0:
-			s.doomBlock(s.popBlock(s.largestKept()))
-		case len(s.warm) > 0:
-			s.doomExtent(s.popExtent())
+		case s.doomKept(0):
 		case s.destroying > 0:
 			s.destroyed.Wait()
 		default:
@@ -132,13 +131,22 @@ func (s *Store) sweep() {
 	}
 }
 
-// largestKept returns the largest class of kept blocks. The caller has locked s.
-func (s *Store) largestKept() int64 {
-	class := int64(0)
-	for c := range s.blocks {
-		class = max(class, c)
+// doomKept drops one kept block, of the largest class, or else the extent that was unused
+// for the longest time, if more than warm bytes of extents exist. It reports whether there
+// was one. The caller holds s's lock.
+func (s *Store) doomKept(warm int64) bool {
+	switch {
+	case s.kept.Used() > 0:
+		s.doomBlock(s.popBlock(slices.Max(slices.Collect(maps.Keys(s.blocks)))))
+	case len(s.warm) > 0 && int64(s.extents)*s.extentSize > warm:
+		e := s.warm[0]
+		s.warm = slices.Delete(s.warm, 0, 1)
+		s.free.Give(s.extentSize)
+		s.doomExtent(e)
+	default:
+		return false
 	}
-	return class
+	return true
 }
 
 // staleAfter is how long a block of an unused size class is kept while blocks
@@ -177,15 +185,6 @@ func (s *Store) popBlock(class int64) *block {
 	}
 	s.kept.Give(class)
 	return b
-}
-
-// popExtent removes and returns the least recently used extent. There must be
-// one.
-func (s *Store) popExtent() *Extent {
-	e := s.warm[0]
-	s.warm = append(s.warm[:0], s.warm[1:]...)
-	s.free.Give(s.extentSize)
-	return e
 }
 
 func (s *Store) getBlock(class int64) (*block, error) {
@@ -330,28 +329,11 @@ func (s *Store) Upkeep(ctx context.Context, warm int64, idle time.Duration) {
 // memory was taken or returned for the duration idle. It stops early when the
 // store is used.
 func (s *Store) Trim(warm int64, idle time.Duration) {
-	for s.trimOne(warm, idle) {
-	}
-}
-
-// trimOne drops one block or extent, and reports whether there was one.
-func (s *Store) trimOne(warm int64, idle time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.lastUse) < idle {
-		return false
+	for time.Since(s.lastUse) >= idle && (len(s.doomed) > 0 || s.doomKept(warm)) {
+		s.destroyOne()
 	}
-	switch {
-	case len(s.doomed) > 0:
-	case s.kept.Used() > 0:
-		s.doomBlock(s.popBlock(s.largestKept()))
-	case len(s.warm) > 0 && int64(s.extents)*s.extentSize > warm:
-		s.doomExtent(s.popExtent())
-	default:
-		return false
-	}
-	s.destroyOne()
-	return true
 }
 
 // Close drops all kept memory, and drops memory in use when it is returned.

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -56,16 +55,12 @@ func loaderDirs(root string) []string {
 	}
 	var dirs []string
 	for _, name := range append(files, filepath.Join(root, "etc/ld.so.conf")) {
-		f, err := os.Open(name)
-		if err != nil {
-			continue // not every system has them
-		}
-		for s := bufio.NewScanner(f); s.Scan(); {
-			if line := strings.TrimSpace(s.Text()); filepath.IsAbs(line) {
+		text, _ := os.ReadFile(name) // not every system has them
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); filepath.IsAbs(line) {
 				dirs = append(dirs, line)
 			}
 		}
-		f.Close()
 	}
 	return dirs
 }

@@ -116,7 +116,6 @@ func Start(config Config) *Remote {
 	return r
 }
 
-// Name implements executor.Executor.
 func (r *Remote) Name() string { return r.config.Name }
 
 // set records the state and logs changes.
@@ -151,7 +150,6 @@ func (r *Remote) died() {
 	r.restarts++
 }
 
-// Ready implements executor.Executor.
 func (r *Remote) Ready() error {
 	_, err := r.current()
 	return err
@@ -176,8 +174,7 @@ func (r *Remote) current() (*process, error) {
 
 func usable(d executor.Device) bool { return d.State == executor.StateReady }
 
-// Check implements executor.Executor. It does not encode the plan, because Run
-// does: the messages describe every plan that the daemon builds.
+// Check does not encode the plan: the messages describe every plan that the daemon builds.
 func (r *Remote) Check(plan *joincore.Checked) error {
 	if r.config.Check == nil {
 		return nil
@@ -185,7 +182,6 @@ func (r *Remote) Check(plan *joincore.Checked) error {
 	return r.config.Check(plan)
 }
 
-// Run implements executor.Executor.
 func (r *Remote) Run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
 	p, err := r.current()
 	if err != nil {
@@ -194,8 +190,7 @@ func (r *Remote) Run(ctx context.Context, job *executor.Job, stats *joincore.Sta
 	return p.run(ctx, job, stats)
 }
 
-// Devices implements executor.Executor. It keeps listing known devices while
-// their process is down.
+// Devices keeps listing known devices while their process is down.
 func (r *Remote) Devices() []executor.Device {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,7 +215,7 @@ func (r *Remote) Devices() []executor.Device {
 	return out
 }
 
-// Links implements executor.Executor. Only a running process has links.
+// Links returns none unless the process runs.
 func (r *Remote) Links() []executor.Link {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,7 +229,6 @@ func (r *Remote) Links() []executor.Link {
 	return out
 }
 
-// Close implements executor.Executor.
 func (r *Remote) Close() {
 	r.cancel()
 	<-r.done

@@ -56,7 +56,6 @@ func (m *mappings) Alloc(n int64) ([]byte, error) {
 	return b[:n:size], nil
 }
 
-// Free implements joincore.Memory.
 func (m *mappings) Free(b []byte) {
 	_ = shm.Unmap(b[:cap(b)]) // fails only for a mapping that is not ours
 	m.account.Give(int64(cap(b)))

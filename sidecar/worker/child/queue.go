@@ -115,14 +115,3 @@ func (q *deviceQueue) note(log *slog.Logger) string {
 	q.noted = note
 	return note
 }
-
-// shortest returns the device with the lowest load.
-func shortest(queues []*deviceQueue) *deviceQueue {
-	best := queues[0]
-	for _, q := range queues[1:] {
-		if q.load() < best.load() {
-			best = q
-		}
-	}
-	return best
-}

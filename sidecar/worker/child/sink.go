@@ -53,7 +53,6 @@ func newSink(columns int, put func(func(*control.FromWorker))) *sink {
 	return &sink{columns: columns, put: put, asked: map[uint64]*shape{}, most: 1}
 }
 
-// NewBatch implements joincore.Sink.
 func (s *sink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
 	s.mu.Lock()
 	if s.err != nil {
@@ -101,7 +100,7 @@ func (s *sink) use(heap []float64) *shape {
 	}
 	if of := s.shapes[i]; of != s.latest {
 		for _, b := range s.ready {
-			s.discard(b)
+			s.Discard(b)
 		}
 		s.ready, s.latest, s.ahead = nil, of, 0
 	}
@@ -172,7 +171,7 @@ func (s *sink) give(of *shape, b *joincore.Batch) {
 	case of == s.latest && !s.others():
 		s.ready = append(s.ready, b)
 	default:
-		s.discard(b)
+		s.Discard(b)
 	}
 }
 
@@ -214,7 +213,6 @@ func (s *sink) failLocked(err error) {
 	}
 }
 
-// Emit implements joincore.Sink.
 func (s *sink) Emit(_ context.Context, b *joincore.Batch, rows int, heap []int) error {
 	m := &control.Emitted{Batch: uint64(b.Handle.(granted)), Rows: int64(rows), Heap: make([]int64, s.columns)}
 	for i := range min(len(heap), s.columns) {
@@ -227,10 +225,7 @@ func (s *sink) Emit(_ context.Context, b *joincore.Batch, rows int, heap []int) 
 	return s.err
 }
 
-// Discard implements joincore.Sink.
-func (s *sink) Discard(b *joincore.Batch) { s.discard(b) }
-
-func (s *sink) discard(b *joincore.Batch) {
+func (s *sink) Discard(b *joincore.Batch) {
 	number := uint64(b.Handle.(granted))
 	s.put(func(f *control.FromWorker) { f.Discarded = append(f.Discarded, number) })
 }

@@ -1,9 +1,11 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"gpujoin/joincore"
@@ -98,7 +100,7 @@ func (r *task) inputs(plan *joincore.Checked, list []*control.Relation) (out []*
 func (r *task) execute(plan *joincore.Checked, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()
-	q := shortest(r.srv.queues)
+	q := slices.MinFunc(r.srv.queues, func(a, b *deviceQueue) int { return cmp.Compare(a.load(), b.load()) })
 	if err := q.enter(r.ctx); err != nil {
 		return err
 	}
