@@ -213,10 +213,9 @@ type Claim struct {
 	lock *os.File
 }
 
-// ClaimSocket claims the socket at path. It returns ErrSocketPath if path
-// cannot hold a socket, and ErrSocketTaken, with the process id if it is known,
-// if another daemon serves the path or is starting on it. The caller must call
-// Release.
+// ClaimSocket claims the socket at path. It returns ErrSocketPath if path cannot hold a
+// socket, and ErrSocketTaken if another daemon serves it or is starting on it. The caller
+// must call Release.
 func ClaimSocket(path string) (*Claim, error) {
 	if err := CheckSocket(path); err != nil {
 		return nil, err

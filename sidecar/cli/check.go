@@ -163,13 +163,8 @@ func daemonStatus(cfg *config.Config) (*sidecar.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	hello := shm.Hello{
-		ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion, LeaderPID: int32(os.Getpid()),
-	}
-	frame := shm.AppendFrame(nil, shm.MsgHello, 0, &hello)
-	shm.FinishFrame(frame, 0)
-	if _, err := ask(conn, frame, shm.MsgWelcome); err != nil {
+	hello := shm.Hello{ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion, LeaderPID: int32(os.Getpid())}
+	if _, err := ask(conn, shm.AppendFrame(nil, shm.MsgHello, 0, &hello), shm.MsgWelcome); err != nil {
 		return nil, err
 	}
 	text, err := ask(conn, shm.AppendEmpty(nil, shm.MsgStatusGet), shm.MsgStatus)

@@ -64,9 +64,8 @@ func (o logOptions) handler(w io.Writer) slog.Handler {
 	return slog.NewTextHandler(w, options)
 }
 
-// Close logs how many messages were suppressed and waits at most timeout for
-// the queue to be written. It reports whether everything was written; if not, a
-// goroutine may still be blocked in w.Write.
+// Close logs how many messages were suppressed and waits at most timeout until everything
+// is written. It reports whether that is so.
 func (l *daemonLog) Close(timeout time.Duration) bool {
 	l.limits.report()
 	return l.queue.Close(timeout)

@@ -155,11 +155,11 @@ func (s *blocks) Alloc(n int64) ([]byte, error) {
 		a.give(class, noWindow)
 		return nil, err
 	}
-	return b.data[:n:class], nil
+	return b[:n:class], nil
 }
 
 func (s *blocks) Free(b []byte) {
-	s.store.putBlock(&block{data: b[:cap(b)]})
+	s.store.putBlock(b[:cap(b)])
 	(*Account)(s).give(int64(cap(b)), noWindow)
 }
 
@@ -207,9 +207,8 @@ func (a *Account) SpareExtent() (*Extent, error) {
 	return a.extent(a.filters, spareWindow)
 }
 
-// Book charges n bytes that another process maps for the job to the account, as
-// if they were allocated here, because one budget covers all processes. The
-// caller must call Unbook; Close does not release booked bytes.
+// Book charges n bytes that another process maps for the job, because one budget covers all
+// processes. The caller must call Unbook; Close does not release booked bytes.
 func (a *Account) Book(n int64) error {
 	if n < 0 || n > a.budget.total {
 		return fmt.Errorf("%w: %d bytes requested at once", joincore.ErrBudget, n)

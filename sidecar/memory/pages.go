@@ -63,13 +63,11 @@ func (e *Extent) destroy() {
 	e.Data, e.FD = nil, -1
 }
 
-// block is private memory of one size class.
+// block is kept private memory of one size class.
 type block struct {
 	data  []byte
 	freed time.Time // when it was last given back
 }
-
-func (b *block) size() int64 { return int64(len(b.data)) }
 
 const pageSize = 4096
 
@@ -82,9 +80,4 @@ func classOf(n int64) int64 {
 	}
 	step := int64(1) << max(bits.Len64(uint64(n-1))-5, 12)
 	return (n + step - 1) / step * step
-}
-
-func (b *block) destroy() {
-	_ = shm.Unmap(b.data) // fails only for a mapping that is not ours
-	b.data = nil
 }

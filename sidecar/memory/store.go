@@ -35,8 +35,8 @@ type Store struct {
 	extents int // number of existing extents
 	nextID  uint64
 	warm    []*Extent
-	all     index              // all existing extents
-	blocks  map[int64][]*block // kept blocks, by size class
+	all     index             // all existing extents
+	blocks  map[int64][]block // kept ones, by size class
 	lastUse time.Time
 	closed  bool
 
@@ -68,7 +68,7 @@ func NewStore(extentSize, limit int64, maxExtents int) (*Store, error) {
 	if err := shm.CheckExtentSize(extentSize); err != nil {
 		return nil, err
 	}
-	s := &Store{extentSize: extentSize, maxExtents: maxExtents, pages: joincore.NewRoot(nil), blocks: map[int64][]*block{}, all: index{byID: map[uint64]*Extent{}}}
+	s := &Store{extentSize: extentSize, maxExtents: maxExtents, pages: joincore.NewRoot(nil), blocks: map[int64][]block{}, all: index{byID: map[uint64]*Extent{}}}
 	s.pages.AddLimit(limit)
 	s.kept, s.free = joincore.NewAccount("kept blocks", s.pages), joincore.NewAccount("free extents", s.pages)
 	s.destroyed.L = &s.mu
@@ -96,7 +96,9 @@ func (s *Store) makeRoom(n int64) error {
 }
 
 // doomBlock drops a block that is not among the kept ones. The caller holds s's lock.
-func (s *Store) doomBlock(b *block) { s.doomed = append(s.doomed, mapping{b.size(), b.destroy}) }
+func (s *Store) doomBlock(b []byte) {
+	s.doomed = append(s.doomed, mapping{int64(len(b)), func() { _ = shm.Unmap(b) }}) // fails only for a mapping that is not ours
+}
 
 // doomExtent drops an extent that is not among the warm ones. The caller holds s's lock.
 func (s *Store) doomExtent(e *Extent) {
@@ -161,7 +163,7 @@ func (s *Store) dropStale(n int64) {
 	limit := time.Now().Add(-staleAfter)
 	for class, list := range s.blocks {
 		for ; n > 0 && len(list) > 0 && list[0].freed.Before(limit); n -= class {
-			s.doomBlock(list[0])
+			s.doomBlock(list[0].data)
 			list = list[1:]
 			s.kept.Give(class)
 		}
@@ -175,9 +177,9 @@ func (s *Store) dropStale(n int64) {
 }
 
 // popBlock takes a kept block of class, which must exist.
-func (s *Store) popBlock(class int64) *block {
+func (s *Store) popBlock(class int64) []byte {
 	list := s.blocks[class]
-	b := list[len(list)-1]
+	b := list[len(list)-1].data
 	if len(list) == 1 {
 		delete(s.blocks, class)
 	} else {
@@ -187,7 +189,7 @@ func (s *Store) popBlock(class int64) *block {
 	return b
 }
 
-func (s *Store) getBlock(class int64) (*block, error) {
+func (s *Store) getBlock(class int64) ([]byte, error) {
 	s.mu.Lock()
 	s.lastUse = time.Now()
 	if len(s.blocks[class]) > 0 {
@@ -204,17 +206,17 @@ func (s *Store) getBlock(class int64) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := shm.MapPrivate(int(class))
+	b, err := shm.MapPrivate(int(class))
 	if err != nil {
 		s.mu.Lock()
 		s.pages.Give(class)
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	return &block{data: data}, nil
+	return b, nil
 }
 
-func (s *Store) putBlock(b *block) {
+func (s *Store) putBlock(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastUse = time.Now()
@@ -223,9 +225,9 @@ func (s *Store) putBlock(b *block) {
 		s.sweep()
 		return
 	}
-	b.freed = s.lastUse
-	s.blocks[b.size()] = append(s.blocks[b.size()], b)
-	s.kept.Take(b.size())
+	class := int64(len(b))
+	s.blocks[class] = append(s.blocks[class], block{b, s.lastUse})
+	s.kept.Take(class)
 }
 
 func (s *Store) getExtent() (*Extent, error) {

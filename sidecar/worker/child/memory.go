@@ -14,9 +14,9 @@ import (
 const bookingStep = 16 << 20
 
 // mappings are the memory of one run: private mappings that are booked with the
-// daemon first. Pages are allocated on first touch, since a provider may
-// allocate only to reserve budget for memory that it gets elsewhere. Extents are
-// used only for memory that both processes read; the budget covers both kinds.
+// daemon first, so that one budget covers both processes. Pages are allocated on first
+// touch, since a provider may allocate only to reserve budget for memory that it gets
+// elsewhere.
 type mappings struct {
 	book    func(n int64) error // asks the daemon
 	mu      sync.Mutex
