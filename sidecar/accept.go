@@ -53,7 +53,7 @@ func (srv *Server) accept() {
 // startSession starts a session on a new connection. It closes the connection if the
 // peer is not allowed, too many connections are open or the server is stopping.
 func (srv *Server) startSession(sock *net.UnixConn) {
-	peer, err := srv.peerOf(sock)
+	peer, err := srv.options.peerOf(sock)
 	if err != nil || !allowed(peer.uid) {
 		srv.counters.count(func(t *totals) { t.RejectedPeers++ })
 		srv.log.Warn("peer rejected", "pid", peer.pid, "uid", peer.uid, "error", err)
@@ -99,20 +99,13 @@ func (srv *Server) refuse(sock *net.UnixConn, f *failure) {
 	sock.Close()
 }
 
-// peerOf returns the credentials of a connection's peer.
-func (srv *Server) peerOf(sock *net.UnixConn) (credentials, error) {
-	if f := srv.options.hooks.peerOf; f != nil {
-		return f(sock)
-	}
-	return peerOf(sock)
-}
-
 // credentials are the process and user id of a peer, as the kernel reports them.
 type credentials struct {
 	pid int32
 	uid uint32
 }
 
+// peerOf returns the credentials of a connection's peer.
 func peerOf(sock *net.UnixConn) (c credentials, err error) {
 	raw, err := sock.SyscallConn()
 	if err != nil {

@@ -51,11 +51,11 @@ func testOptions(t testing.TB) Options {
 		},
 		Rates: NewRates(costmodel.TypicalRates, RatesDefault),
 		// All clients of a test are one process; each plays another backend.
-		hooks: testHooks{peerOf: func(sock *net.UnixConn) (credentials, error) {
+		peerOf: func(sock *net.UnixConn) (credentials, error) {
 			c, err := peerOf(sock)
 			c.pid = 0
 			return c, err
-		}},
+		},
 		Log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }

@@ -31,14 +31,7 @@ type Options struct {
 	Log     *slog.Logger
 	Tracer  *Tracer
 
-	hooks testHooks
-}
-
-// testHooks are set by tests only. They replace what they are named after.
-type testHooks struct {
-	peerOf    func(*net.UnixConn) (credentials, error)
-	calibrate func() (costmodel.Rates, float64, error) // exec.Calibrate
-	spot      func() (float64, float64, error)         // exec.Spot
+	peerOf func(*net.UnixConn) (credentials, error) // set by tests; nil: the kernel's answer
 }
 
 // Check returns an error if a server cannot run with o.

@@ -38,7 +38,9 @@ type Calibration struct {
 	Budget   int64  // bytes of these that joins may use meanwhile
 	Log      *slog.Logger
 
-	hooks testHooks
+	// Set by tests, in place of exec.Calibrate and exec.Spot.
+	calibrate func() (costmodel.Rates, float64, error)
+	spot      func() (float64, float64, error)
 }
 
 // Known returns the saved rates if they are for this machine, and cautious ones
@@ -83,7 +85,7 @@ func (c *Calibration) Update() error {
 // need not be, or if the machine is busy, since measuring then takes many times
 // as long and yields little.
 func (c *Calibration) doubt(saved *costmodel.MeasuredRates) string {
-	spot, share, err := run(c, c.hooks.spot, exec.Spot)
+	spot, share, err := run(c, c.spot, exec.Spot)
 	if err != nil || share < costmodel.QuietShare || spot <= 0 {
 		return ""
 	}
@@ -107,7 +109,7 @@ func (c *Calibration) Measure() (costmodel.MeasuredRates, error) {
 
 func (c *Calibration) measure() (costmodel.MeasuredRates, error) {
 	start := time.Now()
-	rates, share, err := run(c, c.hooks.calibrate, exec.Calibrate)
+	rates, share, err := run(c, c.calibrate, exec.Calibrate)
 	if err != nil {
 		return costmodel.MeasuredRates{}, fmt.Errorf("calibration: %w", err)
 	}

@@ -70,13 +70,13 @@ func TestRatesInDoubt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newCalibration(t)
 			must(t, (&costmodel.MeasuredRates{Key: k.key(), Share: c.saved.share, Rates: ratesOf(c.saved.ns)}).Save(k.Path))
-			k.hooks.spot = func() (float64, float64, error) {
+			k.spot = func() (float64, float64, error) {
 				if c.spot == (measured{}) {
 					return 0, 0, errors.New("no memory")
 				}
 				return c.spot.ns, c.spot.share, nil
 			}
-			k.hooks.calibrate = func() (costmodel.Rates, float64, error) {
+			k.calibrate = func() (costmodel.Rates, float64, error) {
 				if c.again == (measured{}) {
 					t.Error("all was measured again")
 				}
@@ -102,7 +102,7 @@ func TestRatesInDoubt(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	c := newCalibration(t)
 	must(t, (&costmodel.MeasuredRates{Key: c.key(), Share: 1, Rates: ratesOf(17)}).Save(c.Path))
-	c.hooks.calibrate = func() (costmodel.Rates, float64, error) { return ratesOf(18), 0.8, nil }
+	c.calibrate = func() (costmodel.Rates, float64, error) { return ratesOf(18), 0.8, nil }
 	m, err := c.Measure()
 	saved, found := c.read()
 	if err != nil || !m.Quiet() || !found || saved.Rates != ratesOf(18) || saved.Share != 0.8 || saved.At.IsZero() {

@@ -88,6 +88,9 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 			return nil, err
 		}
 	}
+	if options.peerOf == nil {
+		options.peerOf = peerOf
+	}
 	limits, err := findLimits()
 	if err != nil {
 		return nil, err

@@ -182,7 +182,7 @@ func TestStatusFile(t *testing.T) {
 // TestStrangerRejected plays a peer of another user.
 func TestStrangerRejected(t *testing.T) {
 	r := start(t, func(o *Options) {
-		o.hooks.peerOf = func(*net.UnixConn) (credentials, error) { return credentials{pid: 1, uid: 4243}, nil }
+		o.peerOf = func(*net.UnixConn) (credentials, error) { return credentials{pid: 1, uid: 4243}, nil }
 	}, nil)
 	c, err := net.Dial("unix", r.path)
 	must(t, err)

@@ -44,18 +44,13 @@ type Store struct {
 	destroying int       // mappings that are being destroyed: still counted
 	destroyed  sync.Cond // signals the end of destroying a mapping
 
-	hooks testHooks
+	beforeDestroy func() // set by tests: is called before a mapping is destroyed
 }
 
 // mapping is the memory of a block or an extent that the store drops.
 type mapping struct {
 	size    int64
 	destroy func()
-}
-
-// testHooks are set by tests only.
-type testHooks struct {
-	beforeDestroy func() // is called before a mapping is destroyed
 }
 
 // ErrStore reports that the system has no more memory, mappings or descriptors
@@ -115,8 +110,8 @@ func (s *Store) destroyOne() {
 	s.doomed = s.doomed[1:]
 	s.destroying++
 	s.mu.Unlock()
-	if s.hooks.beforeDestroy != nil {
-		s.hooks.beforeDestroy()
+	if s.beforeDestroy != nil {
+		s.beforeDestroy()
 	}
 	m.destroy()
 	s.mu.Lock()

@@ -37,7 +37,7 @@ func keepMemory(t *testing.T, a *Account, block int64, extents int) {
 func holdDestroy(s *Store) (at, goOn chan struct{}) {
 	at, goOn = make(chan struct{}), make(chan struct{})
 	var held atomic.Bool
-	s.hooks.beforeDestroy = func() {
+	s.beforeDestroy = func() {
 		if !held.Swap(true) {
 			close(at)
 			<-goOn
@@ -91,7 +91,7 @@ func TestTrimLetsOthersWork(t *testing.T) {
 	wait.Wait() // nothing is left to trim
 	a.Free(small)
 	a.Free(large)
-	s.hooks.beforeDestroy = nil
+	s.beforeDestroy = nil
 	a.Close()
 }
 
@@ -163,7 +163,7 @@ func TestTrimStops(t *testing.T) {
 			e.Release()
 		}
 		time.Sleep(2 * time.Second)
-		s.hooks.beforeDestroy = func() {
+		s.beforeDestroy = func() {
 			e, err := a.Extent(false)
 			if err != nil {
 				t.Error(err)
@@ -175,7 +175,7 @@ func TestTrimStops(t *testing.T) {
 		if u := s.Usage(); u.Free != 3 {
 			t.Errorf("a trim went on while extents were taken: %+v", u)
 		}
-		s.hooks.beforeDestroy = nil
+		s.beforeDestroy = nil
 		a.Close()
 	})
 }
