@@ -183,7 +183,7 @@ gave_up(GjBlockState *state)
 {
 	if (state->returned_row)
 		return false;
-	(void) ExecShutdownNode(state->gather);
+	gj_shut_down(state->gather);
 	return ((GjState *) outerPlanState(state->gather))->gave_up;
 }
 

@@ -131,7 +131,7 @@ go_native(GjState *state, const char *reason)
 	gj_link_close(&state->link);
 	if (state->shared == NULL)
 		for (int i = 0; i < state->plan->ninputs; i++)
-			(void) ExecShutdownNode(state->feeder.inputs[i]);
+			gj_shut_down(state->feeder.inputs[i]);
 }
 
 /* go_native() because of a failure, which the server's log shows. */

@@ -7,8 +7,11 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/tableam.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -234,6 +237,48 @@ gj_feeder_init(GjFeeder *feeder, const GjPlan *plan, MemoryContext context)
 	};
 }
 
+/*
+ * Ends the leader's part of scans that it shared with workers.  A Gather that
+ * runs again after it was shut down begins them anew, and does not look whether
+ * they have ended.
+ */
+static bool
+end_shared_scans(PlanState *state, void *context)
+{
+	if (state->plan->parallel_aware && IsA(state, SeqScanState))
+	{
+		ScanState  *scan = (ScanState *) state;
+
+		if (scan->ss_currentScanDesc != NULL)
+			table_endscan(scan->ss_currentScanDesc);
+		scan->ss_currentScanDesc = NULL;
+	}
+	else if (state->plan->parallel_aware && IsA(state, IndexScanState))
+	{
+		IndexScanState *scan = (IndexScanState *) state;
+
+		if (scan->iss_ScanDesc != NULL)
+			index_endscan(scan->iss_ScanDesc);
+		scan->iss_ScanDesc = NULL;
+	}
+	else if (state->plan->parallel_aware && IsA(state, IndexOnlyScanState))
+	{
+		IndexOnlyScanState *scan = (IndexOnlyScanState *) state;
+
+		if (scan->ioss_ScanDesc != NULL)
+			index_endscan(scan->ioss_ScanDesc);
+		scan->ioss_ScanDesc = NULL;
+	}
+	return planstate_tree_walker(state, end_shared_scans, context);
+}
+
+void
+gj_shut_down(PlanState *child)
+{
+	(void) ExecShutdownNode(child);
+	(void) end_shared_scans(child, NULL);
+}
+
 static bool
 feed_input(GjFeeder *feeder, int input, MemoryContext scratch,
 		   uint64 *rows, uint64 *bytes)
@@ -259,12 +304,8 @@ feed_input(GjFeeder *feeder, int input, MemoryContext scratch,
 	else
 		ok = gj_feed_child(feeder, input, &writer);
 
-	/*
-	 * A Gather in the child plan releases its workers and its shared memory,
-	 * and keeps the statistics that EXPLAIN ANALYZE shows.
-	 */
 	if (feeder->shared == NULL)
-		(void) ExecShutdownNode(feeder->inputs[input]);
+		gj_shut_down(feeder->inputs[input]);
 	MemoryContextSwitchTo(old);
 	ok = ok && gj_writer_finish(&writer);
 	if (writer.unfit)

@@ -112,6 +112,12 @@ typedef struct GjFeeder
 	GjChain		chain;			/* of this participant's long values */
 } GjFeeder;
 
+/*
+ * Shuts down a plan that may run again: a Gather in it releases its workers and
+ * its shared memory, and keeps the statistics that EXPLAIN ANALYZE shows.
+ */
+extern void gj_shut_down(PlanState *child);
+
 /* Prepares the feeder of a plan.  The children are filled in by the caller. */
 extern void gj_feeder_init(GjFeeder *feeder, const GjPlan *plan, MemoryContext context);
 
