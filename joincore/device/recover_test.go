@@ -1,8 +1,10 @@
 package device_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gpujoin/joincore"
@@ -95,5 +97,50 @@ func TestKeyRange(t *testing.T) {
 		if c.keys.Dense(c.probe) != c.dense || c.keys.VeryDense(c.probe) != c.very {
 			t.Errorf("%+v probed by %d: dense %v, very %v", c.keys, c.probe, c.keys.Dense(c.probe), c.keys.VeryDense(c.probe))
 		}
+	}
+}
+
+// TestWorkersDivideTasks: each task is dealt once, until a worker fails or the context ends. The
+// cause is returned.
+func TestWorkersDivideTasks(t *testing.T) {
+	const n = 1000
+	run := func(ctx context.Context, task func(i int) error) error {
+		tasks := device.NewTasks(n)
+		return device.Workers(ctx, 4, func(ctx context.Context, _ int) error {
+			for i := range tasks.Deal(ctx, device.Unlimited{}) {
+				if err := task(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	var done [n]atomic.Int32
+	if err := run(t.Context(), func(i int) error { done[i].Add(1); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range done {
+		if got := done[i].Load(); got != 1 {
+			t.Errorf("task %d was dealt %d times", i, got)
+		}
+	}
+	broken := errors.New("broken")
+	fails := func(i int) error {
+		if i == n/2 {
+			return broken
+		}
+		return nil
+	}
+	if err := run(t.Context(), fails); !errors.Is(err, broken) {
+		t.Errorf("a task that fails: %v", err)
+	}
+	values := []int{}
+	if err := run(t.Context(), func(i int) error { values[i]++; return nil }); !errors.Is(err, joincore.ErrInvalid) {
+		t.Errorf("a task that panics: %v", err)
+	}
+	ended, end := context.WithCancelCause(t.Context())
+	end(broken)
+	if err := run(ended, func(int) error { t.Error("a task after the end"); return nil }); !errors.Is(err, broken) {
+		t.Errorf("after the end: %v", err)
 	}
 }
