@@ -71,7 +71,7 @@ func cgroupLimit(root fs.FS) (limit int64, source string) {
 			limit, source = n, file
 		}
 	}
-	groups := memoryGroups(root)
+	unified, memory := memoryGroups(root)
 	text, err := fs.ReadFile(root, "proc/self/mountinfo")
 	if err != nil {
 		return 0, ""
@@ -83,13 +83,13 @@ func cgroupLimit(root fs.FS) (limit int64, source string) {
 	for _, m := range mounts {
 		switch {
 		case m.FSType == "cgroup2":
-			for dir := range dirsOf(m, groups.unified) {
+			for dir := range dirsOf(m, unified) {
 				for _, name := range []string{"memory.max", "memory.high"} {
 					least(path.Join(dir, name), number(root, path.Join(dir, name)))
 				}
 			}
 		case slices.Contains(strings.Split(m.VFSOptions, ","), "memory"):
-			for dir := range dirsOf(m, groups.memory) {
+			for dir := range dirsOf(m, memory) {
 				file := path.Join(dir, "memory.limit_in_bytes")
 				least(file, number(root, file))
 				file = path.Join(dir, "memory.stat") // knows of groups above the mount, too
@@ -103,29 +103,24 @@ func cgroupLimit(root fs.FS) (limit int64, source string) {
 	return limit, source
 }
 
-// groups are the control groups of a process: paths in their hierarchies, ""
-// where it is in none.
-type groups struct {
-	unified string // version 2
-	memory  string // version 1, of the controller for memory
-}
-
-func memoryGroups(root fs.FS) (g groups) {
+// memoryGroups returns the control groups of the process as paths in their hierarchies, ""
+// where it is in none: that of version 2, and that of version 1 for memory.
+func memoryGroups(root fs.FS) (unified, memory string) {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
-		return g
+		return "", ""
 	}
 	for line := range strings.Lines(string(text)) { // hierarchy:controllers:path
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		switch {
 		case len(parts) != 3:
 		case parts[0] == "0" && parts[1] == "":
-			g.unified = parts[2]
+			unified = parts[2]
 		case slices.Contains(strings.Split(parts[1], ","), "memory"):
-			g.memory = parts[2]
+			memory = parts[2]
 		}
 	}
-	return g
+	return unified, memory
 }
 
 // dirsOf yields the directories below root of a group and all above it that a
