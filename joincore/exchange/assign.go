@@ -14,10 +14,9 @@ import (
 // Side is one of the relations of a join.
 type Side int
 
+// The build and the probe side.
 const (
-	// Build is the build side.
 	Build Side = iota
-	// Probe is the probe side.
 	Probe
 )
 

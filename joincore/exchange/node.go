@@ -62,6 +62,14 @@ type Stats struct {
 	Asked         int64 // times that no slot was free
 }
 
+// Add adds what another node did.
+func (s *Stats) Add(o Stats) {
+	s.Batches += o.Batches
+	s.Hops += o.Hops
+	s.Forwarded += o.Forwarded
+	s.Asked += o.Asked
+}
+
 // outflow is what waits for a route.
 type outflow struct {
 	flow    Flow
@@ -84,19 +92,13 @@ func NewNodes(m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) ([]*Node, err
 			seed(&v, n.config, traffic)
 			first = &v
 		}
-		n.see(first)
+		n.view.see(first)
+		for _, q := range n.queues { // whose delays it knows
+			n.view.set(q.hop.ID, 0)
+		}
 		nodes[gpu] = n
 	}
 	return nodes, nil
-}
-
-// see takes the delays that all nodes expect at first, but for the node's own hops, whose
-// delays it knows.
-func (n *Node) see(v *View) {
-	n.view.see(v)
-	for _, q := range n.queues {
-		n.view.set(q.hop.ID, 0)
-	}
 }
 
 func newNode(gpu int, m *mesh.Mesh, f Fabric, c Config, traffic [][]int64) (*Node, error) {

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"gpujoin/joincore/mesh"
@@ -25,12 +26,7 @@ type Adaptive struct{}
 
 // Usable implements Policy.
 func (Adaptive) Usable(of []mesh.Route) []mesh.Route {
-	fabric := make([]mesh.Route, 0, len(of))
-	for i := range of {
-		if of[i].Fabric {
-			fabric = append(fabric, of[i])
-		}
-	}
+	fabric := slices.DeleteFunc(slices.Clone(of), func(r mesh.Route) bool { return !r.Fabric })
 	if len(fabric) == 0 {
 		return of
 	}

@@ -135,20 +135,15 @@ func addJoin(to, j *joincore.JoinStats, same [2]bool) {
 	to.RowsOut = total(to.RowsOut, j.RowsOut, same[0] && same[1])
 	to.Time = max(to.Time, j.Time)
 	to.Work.Add(j.Work)
-	for _, p := range j.Phases {
-		to.Phases = longest(to.Phases, p)
-	}
-}
-
-// longest keeps the longer time of a phase.
-func longest(phases []joincore.Phase, p joincore.Phase) []joincore.Phase {
-	for i := range phases {
-		if q := &phases[i]; q.Name == p.Name {
-			q.Actual, q.Predicted = max(q.Actual, p.Actual), max(q.Predicted, p.Predicted)
-			return phases
+	for _, p := range j.Phases { // the longer times count
+		i := slices.IndexFunc(to.Phases, func(q joincore.Phase) bool { return q.Name == p.Name })
+		if i < 0 {
+			to.Phases = append(to.Phases, p)
+			continue
 		}
+		q := &to.Phases[i]
+		q.Actual, q.Predicted = max(q.Actual, p.Actual), max(q.Predicted, p.Predicted)
 	}
-	return append(phases, p)
 }
 
 // note keeps the statistics of the fragment's joins and aggregates.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"gpujoin/joincore"
@@ -45,8 +46,9 @@ type gpu struct {
 	context *driver.Context
 	arena   *driver.Arena
 	pool    *pool
-	stream  *driver.Stream // of uploads and downloads
-	turn    chan struct{}  // holds one value: whose turn it is on stream
+
+	mu     sync.Mutex
+	stream *driver.Stream // of uploads and downloads; guarded by mu
 }
 
 // Open opens devices as the GPUs of a mesh. The caller must call Close.
@@ -90,8 +92,7 @@ func Open(m *mesh.Mesh, o Options) (_ *Fabric, err error) {
 }
 
 func (f *Fabric) addGPU(number int, o Options) error {
-	g := &gpu{device: number, context: f.devices[number].context, pool: newPool(o.Bytes), turn: make(chan struct{}, 1)}
-	g.turn <- struct{}{}
+	g := &gpu{device: number, context: f.devices[number].context, pool: newPool(o.Bytes)}
 	f.gpus = append(f.gpus, g)
 	var peers []*driver.Context
 	for i, other := range f.devices {

@@ -56,8 +56,8 @@ func (r *rows) Download(_ context.Context, offset, bytes int64) error {
 // queued calls f with the GPU's stream and waits for what it queues. The memory may be
 // freed afterwards, so that no context ends the wait.
 func (r *rows) queued(f func(*driver.Stream) error) error {
-	<-r.gpu.turn
-	defer func() { r.gpu.turn <- struct{}{} }()
+	r.gpu.mu.Lock()
+	defer r.gpu.mu.Unlock()
 	err := f(r.gpu.stream)
 	if sync := r.gpu.stream.Sync(context.Background()); err == nil {
 		err = sync

@@ -31,23 +31,17 @@ var ErrStall = errors.New("the exchange stalled")
 
 // Stats describes an exchange.
 type Stats struct {
-	Bytes     int64 // sent, each once
-	Forwarded int64 // sent again by GPUs on the way
-	Batches   int64
-	Hops      int64 // of all batches' routes
-	Copies    int64
-	Waits     int64 // times that a sender found no free slot
-	Time      time.Duration
+	exchange.Stats       // of all nodes
+	Bytes          int64 // sent, each once
+	Copies         int64
+	Time           time.Duration
 }
 
 // Add adds another exchange.
 func (s *Stats) Add(o Stats) {
+	s.Stats.Add(o.Stats)
 	s.Bytes += o.Bytes
-	s.Forwarded += o.Forwarded
-	s.Batches += o.Batches
-	s.Hops += o.Hops
 	s.Copies += o.Copies
-	s.Waits += o.Waits
 	s.Time += o.Time
 }
 
@@ -234,11 +228,7 @@ func (x *shuffle) stats() Stats {
 		s.Bytes += f.bytes
 	}
 	for _, n := range x.nodes {
-		st := n.Stats()
-		s.Forwarded += st.Forwarded
-		s.Batches += st.Batches
-		s.Hops += st.Hops
-		s.Waits += st.Asked
+		s.Stats.Add(n.Stats())
 	}
 	return s
 }

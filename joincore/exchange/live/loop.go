@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"gpujoin/joincore/exchange"
-	"gpujoin/joincore/mesh"
 )
 
 // loop handles the messages to the nodes of some GPUs and ends the copies of their
@@ -61,7 +60,13 @@ func (x *shuffle) makeLoops() {
 		bytes += f.bytes
 	}
 	size := x.config.CopyBytes(m)
-	carried := int64(outgoing(m) * float64(copyCost)) // by all links in the time of a copy
+	rate := 0.0 // of all links that leave GPUs, in bytes a nanosecond
+	for _, l := range m.Links {
+		if l.From < m.GPUs() {
+			rate += l.GBps
+		}
+	}
+	carried := int64(rate * float64(copyCost)) // in the time of a copy
 	n := max(min(int(4*carried/size)+1, int(bytes/size/leastCopies), m.GPUs()), 1)
 	each := m.GPUs() / n // and no loop has more
 	n = min((m.GPUs()+each-1)/each, runtime.GOMAXPROCS(0))
@@ -79,17 +84,6 @@ func (x *shuffle) makeLoops() {
 			l.devices = append(l.devices, d)
 		}
 	}
-}
-
-// outgoing is the rate of all links that leave GPUs, in bytes a nanosecond.
-func outgoing(m *mesh.Mesh) float64 {
-	sum := 0.0
-	for _, l := range m.Links {
-		if l.From < m.GPUs() {
-			sum += l.GBps
-		}
-	}
-	return sum
 }
 
 // handle tells a node what a message says, unless the exchange has failed.

@@ -164,7 +164,7 @@ func (x *unrouted) end(p *posted) {
 
 // done returns what a complete exchange did.
 func (x *unrouted) done(start time.Time) Stats {
-	s := Stats{Batches: x.copies, Hops: x.copies, Copies: x.copies}
+	s := Stats{Stats: exchange.Stats{Batches: x.copies, Hops: x.copies}, Copies: x.copies}
 	for _, o := range x.senders {
 		s.Bytes += o.flow.bytes
 	}
