@@ -24,7 +24,7 @@ import (
 // order on all devices, and no stream waits for work that is queued after its own.
 type sharing struct {
 	inputs []int
-	begun  *rendezvous // of each execution, once for each input
+	begun  *outofcore.Rendezvous // of each execution, once for each input
 
 	mu    sync.Mutex
 	views []*view    // of executions that take part
@@ -47,7 +47,7 @@ func (e *execution) share(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.views = append(s.views, v)
-	s.begun.arrive()
+	s.begun.Arrive()
 }
 
 // leave waits until other devices no longer read the execution's memory.
@@ -66,8 +66,10 @@ func (s *sharing) leave(w *workspace) {
 // column returns a column of a view that takes part. It is uploaded now if no device has
 // it.
 func (s *sharing) column(ctx context.Context, v *view, j int) (*column, error) {
-	if err := s.begun.wait(ctx); err != nil {
-		return nil, err
+	if ctx.Done() != nil { // one that cannot end does not wait
+		if err := s.begun.Wait(ctx); err != nil {
+			return nil, err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +283,7 @@ func (p *Provider) Share(members []device.Provider, inputs []int) []any {
 	if !connected(members) {
 		return out
 	}
-	s := &sharing{inputs: inputs, begun: newRendezvous(len(members) * len(inputs))}
+	s := &sharing{inputs: inputs, begun: outofcore.NewRendezvous(len(members) * len(inputs))}
 	for i := range out {
 		out[i] = s
 	}

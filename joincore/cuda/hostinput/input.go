@@ -123,14 +123,6 @@ func (r *Reader) Locate(row int64) int64 {
 	return row - r.low
 }
 
-// fixed returns the bytes of a value of fixed width, nil for NULL.
-func (r *Reader) fixed(row int64) []byte {
-	if r.Null(r.Locate(row)) {
-		return nil
-	}
-	return r.Raw(row)
-}
-
 // Raw returns the bytes of a value of fixed width, of a NULL as well.
 func (r *Reader) Raw(row int64) []byte {
 	i, w := r.Locate(row), int64(r.desc.Width)
@@ -188,16 +180,13 @@ func (r *Reader) WriteFixed(v *joincore.Vector, at int, rows Numbers, n int) {
 	w := r.desc.Width
 	for i := range n {
 		to := v.Values[(at+i)*w : (at+i+1)*w]
-		var value []byte
-		if row, ok := rows.At(i); ok {
-			value = r.fixed(row)
-		}
-		if value == nil {
+		row, ok := rows.At(i)
+		if !ok || r.Null(r.Locate(row)) {
 			clear(to)
 			setNull(v, at+i)
 			continue
 		}
-		copy(to, value)
+		copy(to, r.Raw(row))
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 type SharedJoin struct {
 	members   int
 	connected bool // each device reaches the memory of all others
+	met       [3]*Rendezvous
 
 	mu     sync.Mutex
-	met    [3]meeting
 	bits   int           // the most that a member needs
 	rows   int64         // of a window: the fewest that a member can have
 	sides  [2][]*divided // windows of build and probe side
@@ -40,18 +40,12 @@ const (
 	settled            // windows stay where they are
 )
 
-// meeting is a point at which each member waits for all.
-type meeting struct {
-	arrived int
-	done    chan struct{}
-}
-
 // NewSharedJoin returns a join of that many executions. connected says that each device
 // reaches the memory of all others.
 func NewSharedJoin(members int, connected bool) *SharedJoin {
 	t := &SharedJoin{members: members, connected: connected, rows: mostRows}
 	for i := range t.met {
-		t.met[i].done = make(chan struct{})
+		t.met[i] = NewRendezvous(members)
 	}
 	return t
 }
@@ -59,18 +53,8 @@ func NewSharedJoin(members int, connected bool) *SharedJoin {
 // meet waits until all members have come to a point. An execution that fails does not
 // come; then ctx ends.
 func (t *SharedJoin) meet(ctx context.Context, point int) error {
-	t.mu.Lock()
-	m := &t.met[point]
-	if m.arrived++; m.arrived == t.members {
-		close(m.done)
-	}
-	t.mu.Unlock()
-	select {
-	case <-m.done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	t.met[point].Arrive()
+	return t.met[point].Wait(ctx)
 }
 
 // agree returns the radix bits and the rows of a window that suit all members. Each calls

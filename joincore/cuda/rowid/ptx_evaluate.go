@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -195,13 +196,7 @@ func ptxBlocks(f *ptxFunction) ([]*ptxBlock, error) {
 }
 
 func (b *ptxBlock) successors() []int {
-	var out []int
-	for _, i := range []int{b.target, b.next} {
-		if i >= 0 {
-			out = append(out, i)
-		}
-	}
-	return out
+	return slices.DeleteFunc([]int{b.target, b.next}, func(i int) bool { return i < 0 })
 }
 
 // liveness computes block.live of all blocks, from the last to the first until nothing

@@ -38,6 +38,7 @@ type ptxStatement struct {
 }
 
 var (
+	ptxComment  = regexp.MustCompile(`//[^\n]*`)
 	ptxRegister = regexp.MustCompile(`%[a-z]+[0-9]+`)
 	ptxOpening  = regexp.MustCompile(`(?m)^(\.visible |\.weak )?\.(entry|func)\b`)
 	ptxNaming   = regexp.MustCompile(`\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([A-Za-z_$][\w$]*)`)
@@ -91,10 +92,7 @@ func (f *ptxFunction) parse(body string) error {
 	for body = trimPTX(body); body != ""; body = trimPTX(body) {
 		switch {
 		case body[0] == '{':
-			end := strings.IndexByte(body, '}')
-			if end < 0 || strings.Contains(body[1:end], "{") && strings.Count(body[1:end], "{") != strings.Count(body[1:end], "}") {
-				end = closingBrace(body)
-			}
+			end := closingBrace(body)
 			if end < 0 {
 				return fmt.Errorf("a block does not end: %.60q", body)
 			}
@@ -171,19 +169,9 @@ func trimPTX(text string) string {
 	}
 }
 
-// withoutComments removes comments up to the ends of lines.
-func withoutComments(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		line, _, _ = strings.Cut(line, "//")
-		lines[i] = line
-	}
-	return strings.Join(lines, "\n")
-}
-
 // braceBlock makes a statement of a block in braces: it sets what its instructions set.
 func braceBlock(text string) ptxStatement {
-	s := ptxStatement{text: withoutComments(text)}
+	s := ptxStatement{text: ptxComment.ReplaceAllString(text, "")}
 	inner := strings.Trim(s.text, "{}")
 	for _, part := range strings.Split(inner, ";") {
 		if part = strings.TrimSpace(part); part == "" || part[0] == '.' {
@@ -207,13 +195,12 @@ func ptxStatementOf(text string) (ptxStatement, error) {
 		return s, nil
 	}
 	if rest[0] == '@' {
-		guard, after, ok := strings.Cut(rest[1:], " ")
-		if tab, more, found := strings.Cut(rest[1:], "\t"); found && len(tab) < len(guard) {
-			guard, after, ok = tab, more, true
-		}
-		if rest = strings.TrimSpace(after); !ok || guard == "" || rest == "" {
+		end := strings.IndexAny(rest, " \t") // rest does not end with it
+		if end < 2 {
 			return s, fmt.Errorf("a guard without an instruction: %q", text)
 		}
+		guard := rest[1:end]
+		rest = strings.TrimSpace(rest[end:])
 		s.guard, s.negated = strings.TrimPrefix(guard, "!"), guard[0] == '!'
 		s.uses = append(s.uses, s.guard)
 	}

@@ -10,11 +10,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// Specialise says when kernels are compiled for single programs. On an H100 a filter, count(*) and a sum
-// over 2^28 rows in 4 groups took 2.1 ms in place of 3.7, in 2^10 groups 2.2 in place of 4.5, and
-// in 2^20 groups 16.3 in place of 18.8; compiling took 0.57 s for each program
-// (docs/benchmark-results.md, filters and aggregates). make bench-gpu measures it, with -interpret the
-// interpreted kernels.
+// Specialise says when kernels are compiled for single programs. The package's documentation says what
+// such a kernel gains; compiling took 0.57 s for each program on an H100 (docs/benchmark-results.md).
 type Specialise struct {
 	// Text returns the PTX of the kernels (kernels.Fixed).
 	Text func(major, minor int) (string, error)

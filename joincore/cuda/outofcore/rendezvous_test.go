@@ -1,4 +1,4 @@
-package cuda
+package outofcore
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 func TestAllComeBeforeOneGoesOn(t *testing.T) {
 	const n = 8
-	r := newRendezvous(n)
+	r := NewRendezvous(n)
 	var come atomic.Int32
 	var wait sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
@@ -18,29 +18,26 @@ func TestAllComeBeforeOneGoesOn(t *testing.T) {
 	for range n {
 		wait.Go(func() {
 			come.Add(1)
-			r.arrive()
-			if err := r.wait(ctx); err != nil || come.Load() != n {
+			r.Arrive()
+			if err := r.Wait(ctx); err != nil || come.Load() != n {
 				t.Errorf("one goes on after %d have come: %v", come.Load(), err)
 			}
 		})
 	}
 	wait.Wait()
-	if err := r.wait(ctx); err != nil {
+	if err := r.Wait(ctx); err != nil {
 		t.Errorf("later: %v", err)
 	}
 }
 
 // If one fails before it comes, the others' context ends.
 func TestWhoNeverComesIsNotAwaited(t *testing.T) {
-	r := newRendezvous(2)
-	r.arrive()
+	r := NewRendezvous(2)
+	r.Arrive()
 	failed := errors.New("another execution has failed")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go cancel(failed)
-	if err := r.wait(ctx); !errors.Is(err, failed) {
+	if err := r.Wait(ctx); !errors.Is(err, failed) {
 		t.Errorf("%v", err)
-	}
-	if err := r.wait(context.Background()); err != nil {
-		t.Errorf("without an end: %v", err)
 	}
 }
