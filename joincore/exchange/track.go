@@ -101,8 +101,7 @@ func (a *assigner) track(p int, moves Side) *plan {
 	}
 	x.most, x.extra = a.mostAfter(x.rows), c.extra(x.set)
 	for {
-		var best, y plan
-		bestFrom, bestTo := -1, 0
+		var best, y step
 		for s := x.set; s != 0; s &= s - 1 {
 			from := bits.TrailingZeros64(s)
 			for to := range a.gpus {
@@ -110,59 +109,56 @@ func (a *assigner) track(p int, moves Side) *plan {
 					continue
 				}
 				a.move(&c, x, from, to, &y)
-				if bestFrom < 0 || a.better(&y, &best) {
-					best, bestFrom, bestTo = y, from, to
+				if best.set == 0 || a.better(&y.plan, &best.plan) {
+					best = y
 				}
 			}
 		}
-		if bestFrom < 0 || !a.better(&best, x) {
+		if best.set == 0 || !a.better(&best.plan, x) {
 			return x
 		}
-		a.apply(&c, x, bestFrom, bestTo)
+		x.rows[best.from], x.rows[best.to] = 0, x.rows[best.to]+best.more
+		x.set, x.cost, x.most, x.extra = best.set, best.cost, best.most, best.extra
+		for g, home := range x.home {
+			if home == best.from {
+				x.home[g] = best.to
+			}
+		}
 	}
 }
 
-// move computes cost and most of a plan after what is at home on one GPU has
-// moved to another: the benefit is the copies saved, the price is the move.
-func (a *assigner) move(c *candidate, x *plan, from, to int, y *plan) {
+// step is a plan, but for its rows, after what is at home on one GPU has moved to another.
+type step struct {
+	plan
+	from, to int
+	more     int64 // rows of the GPU that it has moved to
+}
+
+// move computes a step: the benefit is the copies saved, the price is the move.
+func (a *assigner) move(c *candidate, x *plan, from, to int, y *step) {
+	y.from, y.to = from, to
 	y.cost = x.cost - c.copies[from]
-	more := x.rows[from] - c.copied
+	y.more = x.rows[from] - c.copied
 	if x.set>>to&1 == 0 {
 		y.cost += c.copies[to]
-		more += c.copied
+		y.more += c.copied
 	}
 	for g, home := range x.home {
 		if home == from && c.bytes[g] > 0 {
 			y.cost += c.bytes[g] * (a.cost[g][to] - a.cost[g][from])
 		}
 	}
-	y.extra = c.extra(x.set&^(1<<from) | 1<<to)
+	y.set = x.set&^(1<<from) | 1<<to
+	y.extra = c.extra(y.set)
 	y.most = 0
 	for g, rows := range x.rows {
 		switch g {
 		case from:
 			rows = 0
 		case to:
-			rows += more
+			rows += y.more
 		}
 		y.most = max(y.most, a.rows[g]+rows)
-	}
-}
-
-func (a *assigner) apply(c *candidate, x *plan, from, to int) {
-	var y plan
-	a.move(c, x, from, to, &y)
-	more := x.rows[from] - c.copied
-	if x.set>>to&1 == 0 {
-		more += c.copied
-	}
-	x.rows[from], x.rows[to] = 0, x.rows[to]+more
-	x.set = x.set&^(1<<from) | 1<<to
-	x.cost, x.most, x.extra = y.cost, y.most, y.extra
-	for g, home := range x.home {
-		if home == from {
-			x.home[g] = to
-		}
 	}
 }
 
@@ -183,9 +179,8 @@ const unreachable = 1e9
 func costs(m *mesh.Mesh) [][]float64 {
 	gpus := m.GPUs()
 	wide := make([][]float64, gpus)
-	cost := make([][]float64, gpus)
 	for from := range wide {
-		wide[from], cost[from] = make([]float64, gpus), make([]float64, gpus)
+		wide[from] = make([]float64, gpus)
 		for to := range wide[from] {
 			for _, h := range m.Direct(from, to) {
 				if h.Fabric {
@@ -201,15 +196,15 @@ func costs(m *mesh.Mesh) [][]float64 {
 			}
 		}
 	}
-	for from := range cost {
-		for to := range cost[from] {
+	cost := wide
+	for from, row := range cost {
+		for to := range row {
 			for _, h := range m.Direct(from, to) {
-				wide[from][to] = max(wide[from][to], h.GBps)
+				row[to] = max(row[to], h.GBps)
 			}
-			if from != to {
-				cost[from][to] = min(1/wide[from][to], unreachable)
-			}
+			row[to] = min(1/row[to], unreachable)
 		}
+		row[from] = 0
 	}
 	return cost
 }

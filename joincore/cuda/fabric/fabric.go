@@ -159,14 +159,6 @@ func (f *Fabric) Own(gpu int, at driver.Ptr) live.Buffer { return &Memory{gpu: g
 
 // Alloc implements live.Fabric.
 func (f *Fabric) Alloc(gpu int, bytes int64) (live.Buffer, error) {
-	m, err := f.alloc(gpu, bytes)
-	if err != nil {
-		return nil, err // not a nil *Memory in an interface
-	}
-	return m, nil
-}
-
-func (f *Fabric) alloc(gpu int, bytes int64) (*Memory, error) {
 	g := f.gpus[gpu]
 	place, err := g.pool.take(bytes)
 	if err != nil {

@@ -18,12 +18,12 @@ func (f *Fabric) Rows(mem joincore.Memory, member int, bytes int64) (multi.Rows,
 	if err != nil {
 		return nil, err
 	}
-	device, err := f.alloc(member, bytes)
+	device, err := f.Alloc(member, bytes)
 	if err != nil {
 		mem.Free(host)
 		return nil, err
 	}
-	return &rows{fabric: f, gpu: f.gpus[member], mem: mem, host: host, device: device}, nil
+	return &rows{fabric: f, gpu: f.gpus[member], mem: mem, host: host, device: device.(*Memory)}, nil
 }
 
 // rows is memory of a GPU, and as much of the host. Copies pass through the driver's own
