@@ -161,9 +161,9 @@ type GroupRows struct {
 	Firsts  []driver.Ptr // for each input, uint32 a group: its row, or None
 }
 
-// Finish returns the groups as columns in memory of the caller's, who frees it, also after an
-// error. It waits for the device. ErrArithmetic: a sum is out of range.
-func (g *Groups) Finish(ctx context.Context, memory Memory) (*GroupRows, error) {
+// Finish returns the groups as columns in memory that the caller frees, also after an error. It
+// waits for the device. ErrArithmetic: a sum is out of range.
+func (g *Groups) Finish(ctx context.Context, memory *Owned) (*GroupRows, error) {
 	if err := g.addDistinct(ctx); err != nil {
 		return nil, err
 	}

@@ -2,11 +2,7 @@
 
 package rowid
 
-import (
-	"slices"
-
-	"gpujoin/joincore/cuda/driver"
-)
+import "gpujoin/joincore/cuda/driver"
 
 // Memory allocates device memory that lives longer than a step: what is freed may be
 // used by steps that are queued later.
@@ -17,7 +13,7 @@ type Memory interface {
 
 // Owned is memory that is freed together.
 type Owned struct {
-	Memory
+	Memory Memory
 	pieces []piece
 }
 
@@ -33,12 +29,6 @@ func (o *Owned) Alloc(bytes int64) (driver.Ptr, error) {
 		o.pieces = append(o.pieces, piece{at, bytes})
 	}
 	return at, err
-}
-
-// Free frees memory before the rest.
-func (o *Owned) Free(at driver.Ptr, bytes int64) {
-	o.Memory.Free(at, bytes)
-	o.pieces = slices.DeleteFunc(o.pieces, func(p piece) bool { return p.at == at })
 }
 
 // Len returns how often memory was allocated that is not free.

@@ -174,7 +174,7 @@ func (g *groupBench) time(ctx context.Context, c grouping) (result, [2]uint64, e
 		if err := groups.Add(ctx, side, nil); err != nil {
 			return err
 		}
-		done, err := groups.Finish(ctx, g)
+		done, err := groups.Finish(ctx, &rowid.Owned{Memory: g})
 		if err != nil {
 			return err
 		}
