@@ -24,7 +24,6 @@ type Policy interface {
 // take bandwidth of the host's memory, which the database server needs.
 type Adaptive struct{}
 
-// Usable implements Policy.
 func (Adaptive) Usable(of []mesh.Route) []mesh.Route {
 	fabric := slices.DeleteFunc(slices.Clone(of), func(r mesh.Route) bool { return !r.Fabric })
 	if len(fabric) == 0 {
@@ -33,7 +32,6 @@ func (Adaptive) Usable(of []mesh.Route) []mesh.Route {
 	return fabric
 }
 
-// Choose implements Policy.
 func (Adaptive) Choose(v *View, bytes int64, of []mesh.Route) int {
 	whole, part := v.full.times(v.mesh, bytes), v.part.times(v.mesh, min(bytes, v.copy))
 	best, least := 0, time.Duration(math.MaxInt64)

@@ -80,7 +80,6 @@ const (
 	collectHeap = 1 << 10
 )
 
-// NewBatch implements joincore.Sink.
 func (c *collector) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -121,7 +120,6 @@ func (c *collector) NewBatch(ctx context.Context, heap []float64) (*joincore.Bat
 // mostHeap bounds the bytes of variable length of a batch, in a column.
 const mostHeap = 1 << 20
 
-// Emit implements joincore.Sink.
 func (c *collector) Emit(_ context.Context, b *joincore.Batch, rows int, heap []int) error {
 	if rows <= 0 || rows > b.Rows {
 		c.Discard(b)
@@ -157,5 +155,4 @@ func full(validity []byte, rows int) bool {
 	return rest == 0 || validity[rows/8]&rest == rest
 }
 
-// Discard implements joincore.Sink.
 func (c *collector) Discard(b *joincore.Batch) { c.mem.Free(b.Handle.([]byte)) }

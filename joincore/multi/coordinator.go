@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"gpujoin/joincore"
@@ -66,29 +65,17 @@ func (x *coordinator) members() int { return len(x.p.members) }
 // each calls f for each member at the same time. The first error ends the others'
 // context, and is returned.
 func (x *coordinator) each(f func(ctx context.Context, member int) error) error {
-	ctx, cancel := context.WithCancelCause(x.ctx)
-	defer cancel(nil)
-	var wait sync.WaitGroup
-	for m := range x.members() {
-		wait.Go(func() {
-			if err := guarded(ctx, m, f); err != nil {
-				if ctx.Err() == nil {
-					x.failed.Store(int32(m))
-				}
-				cancel(err)
+	return device.Workers(x.ctx, x.members(), func(ctx context.Context, m int) error {
+		failed := true
+		defer func() { // also after a panic
+			if failed && ctx.Err() == nil {
+				x.failed.Store(int32(m))
 			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
-}
-
-// guarded turns a panic over inputs that change, or contradict their description, into
-// an error.
-func guarded(ctx context.Context, member int, f func(context.Context, int) error) (err error) {
-	defer device.Recover(&err)
-	device.PanicOnFault()
-	return f(ctx, member)
+		}()
+		err := f(ctx, m)
+		failed = err != nil
+		return err
+	})
 }
 
 // turn calls f, which computes on this goroutine, while it holds a turn.

@@ -90,7 +90,6 @@ func (p *Provider) Open(joincore.Memory, device.Options) (device.Device, error) 
 	return nil, fmt.Errorf("a group of devices as one device: %w", joincore.ErrUnsupported)
 }
 
-// Execute implements exec.Executor.
 func (p *Provider) Execute(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
 	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	if err := p.Check(plan); err != nil {

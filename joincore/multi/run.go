@@ -229,7 +229,6 @@ func (s *startSink) arrive() {
 	})
 }
 
-// NewBatch implements joincore.Sink.
 func (s *startSink) NewBatch(ctx context.Context, heap []float64) (*joincore.Batch, error) {
 	s.arrive()
 	select {

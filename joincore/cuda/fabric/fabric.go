@@ -136,7 +136,6 @@ func (f *Fabric) addChannels(staged bool) error {
 	return nil
 }
 
-// Mesh implements live.Fabric.
 func (f *Fabric) Mesh() *mesh.Mesh { return f.mesh }
 
 // Memory is memory of a GPU.
@@ -157,7 +156,6 @@ func (f *Fabric) Context(gpu int) *driver.Context { return f.gpus[gpu].context }
 // GPU's device can access it, and so can those that reach that device.
 func (f *Fabric) Own(gpu int, at driver.Ptr) live.Buffer { return &Memory{gpu: gpu, at: at} }
 
-// Alloc implements live.Fabric.
 func (f *Fabric) Alloc(gpu int, bytes int64) (live.Buffer, error) {
 	g := f.gpus[gpu]
 	place, err := g.pool.take(bytes)
@@ -167,13 +165,11 @@ func (f *Fabric) Alloc(gpu int, bytes int64) (live.Buffer, error) {
 	return &Memory{gpu: gpu, at: g.arena.Base() + driver.Ptr(place), bytes: bytes, place: place}, nil
 }
 
-// Free implements live.Fabric.
 func (f *Fabric) Free(b live.Buffer) {
 	m := b.(*Memory)
 	f.gpus[m.gpu].pool.give(m.place, m.bytes)
 }
 
-// Copy implements live.Fabric.
 func (f *Fabric) Copy(h *mesh.Hop, pieces []live.Piece, done func(error)) {
 	var until time.Time
 	if f.caps != nil {
@@ -187,10 +183,8 @@ func (f *Fabric) Copy(h *mesh.Hop, pieces []live.Piece, done func(error)) {
 	f.channels[h.ID].copy(pieces, over{done: done, until: until})
 }
 
-// Device implements live.Fabric.
 func (f *Fabric) Device(gpu int) int { return f.gpus[gpu].device }
 
-// Poll implements live.Fabric.
 func (f *Fabric) Poll(device int) bool { return f.devices[device].poll() }
 
 // Close frees everything. No exchange is under way.

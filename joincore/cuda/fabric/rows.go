@@ -12,7 +12,6 @@ import (
 	"gpujoin/joincore/multi"
 )
 
-// Rows implements multi.Group.
 func (f *Fabric) Rows(mem joincore.Memory, member int, bytes int64) (multi.Rows, error) {
 	host, err := mem.Alloc(bytes)
 	if err != nil {
@@ -39,14 +38,12 @@ type rows struct {
 func (r *rows) Buffer() live.Buffer { return r.device }
 func (r *rows) Bytes() []byte       { return r.host }
 
-// Upload implements multi.Rows.
 func (r *rows) Upload(_ context.Context, offset, bytes int64) error {
 	return r.queued(func(s *driver.Stream) error {
 		return s.CopyIn(r.device.at+driver.Ptr(offset), r.host[offset:offset+bytes])
 	})
 }
 
-// Download implements multi.Rows.
 func (r *rows) Download(_ context.Context, offset, bytes int64) error {
 	return r.queued(func(s *driver.Stream) error {
 		return s.CopyOut(r.host[offset:offset+bytes], r.device.at+driver.Ptr(offset))
@@ -68,7 +65,6 @@ func (r *rows) queued(f func(*driver.Stream) error) error {
 	return nil
 }
 
-// Free implements multi.Rows.
 func (r *rows) Free() {
 	r.fabric.Free(r.device)
 	r.mem.Free(r.host)

@@ -151,7 +151,7 @@ func (b *bench) staged(n int64) (*trip, error) {
 // in copies parts to the device through alternating buffers.
 func (s *staging) in(ctx context.Context, parts [][]byte) error {
 	for k, part := range parts {
-		if err := reached(ctx, s.done[k%2]); err != nil {
+		if err := s.done[k%2].Spin(ctx); err != nil {
 			return err
 		}
 		buffer := s.host[k%2].Bytes()[:len(part)]
@@ -172,7 +172,7 @@ func (s *staging) out(ctx context.Context, parts [][]byte) error {
 			}
 		}
 		if k > 0 {
-			if err := reached(ctx, s.done[(k-1)%2]); err != nil {
+			if err := s.done[(k-1)%2].Spin(ctx); err != nil {
 				return err
 			}
 			s.copy(parts[k-1], s.host[(k-1)%2].Bytes())

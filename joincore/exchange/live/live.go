@@ -185,7 +185,6 @@ func (x *shuffle) outcome() error {
 	return nil
 }
 
-// Tell implements exchange.Fabric.
 func (x *shuffle) Tell(from, to int, n exchange.Note) {
 	x.post(message{kind: heard, to: to, from: from, note: n})
 }
@@ -203,7 +202,6 @@ func (x *shuffle) Announce(from int, n exchange.Note) {
 	}
 }
 
-// Send implements exchange.Fabric.
 func (x *shuffle) Send(b *exchange.Batch, into exchange.Place) {
 	t := x.transfers.Get().(*transfer)
 	t.batch, t.into = b, into
