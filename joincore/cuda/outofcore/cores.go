@@ -5,7 +5,6 @@ package outofcore
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"runtime"
 	"time"
 
@@ -169,36 +168,15 @@ func newWindow(e Resources, of window) error {
 
 // both partitions on the device and on cores at the same time. The first error
 // stops both. With several devices cores do not help: uploads and downloads of two
-// devices take all of the memory bandwidth.
-func (w *divider) both(ctx context.Context) error {
-	by := w.e.Device().By
-	if by == DeviceAlone || by == DeviceAndCores && w.shared.members > 1 {
-		return guarded(ctx, w.byDevice)
-	}
-	if by == CoresAlone {
-		return guarded(ctx, w.byCores)
-	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	done := make(chan error, 1)
-	go func() {
-		err := guarded(ctx, w.byCores)
-		if err != nil {
-			stop(err)
-		}
-		done <- err
-	}()
-	err := guarded(ctx, w.byDevice)
-	if err != nil {
-		stop(err)
-	}
-	return errors.Join(err, <-done)
-}
-
-// guarded turns a panic of divide into an error: scratch memory must not be
+// devices take all of the memory bandwidth. Panics become errors: scratch memory must not be
 // freed before all its users have stopped.
-func guarded(ctx context.Context, divide func(context.Context) error) (err error) {
-	defer device.Recover(&err)
-	device.PanicOnFault()
-	return divide(ctx)
+func (w *divider) both(ctx context.Context) error {
+	dividers := []func(context.Context) error{w.byDevice, w.byCores}
+	switch by := w.e.Device().By; {
+	case by == DeviceAlone, by == DeviceAndCores && w.shared.members > 1:
+		dividers = dividers[:1]
+	case by == CoresAlone:
+		dividers = dividers[1:]
+	}
+	return device.Workers(ctx, len(dividers), func(ctx context.Context, i int) error { return dividers[i](ctx) })
 }
