@@ -78,6 +78,9 @@ SELECT block('SELECT * FROM dim d JOIN (SELECT p.id FROM parted p WHERE p.v IN (
 SELECT block('SELECT d.id, (SELECT count(*) FROM fact f JOIN (SELECT p.id FROM parted p WHERE p.v = d.id OFFSET 0) s ON s.id = f.dim) FROM dim d');
 SELECT block('SELECT * FROM dim d JOIN (SELECT generate_series(1, 3) AS g, max(dim) AS k FROM fact) s ON s.g = d.id');
 SELECT block('SELECT * FROM dim d JOIN (SELECT 3 AS k, ''x'' || now() AS x) s ON s.k = d.id');
+-- a text that an aggregate returned, as a key beside one of a table
+SELECT block('SELECT f.word, s.n, count(*) FROM fact f JOIN (SELECT max(word COLLATE "C") AS w, count(*) AS n FROM fact GROUP BY grp) s ON s.w = f.word COLLATE "C" GROUP BY f.word, s.n');
+SELECT block('SELECT d.id, s.w FROM dim d JOIN (SELECT dim, max(word COLLATE "C") AS w FROM fact GROUP BY dim) s ON s.dim = d.id JOIN fact f ON f.word COLLATE "C" = s.w AND f.dim = d.id');
 -- ... that cannot be planned twice
 EXPLAIN (COSTS OFF) SELECT * FROM dim d JOIN (SELECT grp, word, count(*) AS n FROM fact GROUP BY ROLLUP (grp, word)) s ON s.grp = d.id;
 EXPLAIN (COSTS OFF) SELECT * FROM fact f JOIN (SELECT max(id) AS id FROM dim) s ON s.id = f.dim;
