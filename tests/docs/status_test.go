@@ -28,7 +28,7 @@ func TestStatusColumns(t *testing.T) {
 		t.Fatal("daemon.md has no section on status")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	_, names, _ := strings.Cut(read(t, "shm", "failed.go"), "failureNames = [...]string{")
+	_, names, _ := strings.Cut(read(t, "shm", "bodies.go"), "failureNames = [...]string{")
 	names, _, _ = strings.Cut(names, "}")
 	tables := strings.Split(section, "|---|---|\n")
 	if len(tables) != 8 {
