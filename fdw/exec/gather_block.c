@@ -63,7 +63,9 @@ gj_shared_scan_of(const Plan *input)
 {
 	const TargetEntry *first;
 
-	if (!IsA(input, Result) || outerPlan(input) != NULL || input->targetlist == NIL)
+	/* core's Result for a table that is known to be empty has a condition */
+	if (!IsA(input, Result) || outerPlan(input) != NULL || input->targetlist == NIL ||
+		((const Result *) input)->resconstantqual != NULL)
 		return 0;
 	first = linitial_node(TargetEntry, input->targetlist);
 	return IsA(first->expr, Var) ? ((const Var *) first->expr)->varno : 0;
@@ -125,17 +127,19 @@ gj_with_shared_scans(CustomScan *scan, const Plan *native)
 	foreach(lc, scan->custom_plans)
 	{
 		Index		rti = gj_shared_scan_of(lfirst(lc));
+		Plan	   *found = rti != 0 ? gj_find_append(native, rti) : NULL;
 
 		if (rti == 0)
 			continue;
+		if (found == NULL)		/* gj_check_shared_scans() has found it */
+			elog(ERROR, "the native plan lacks the scan of relation %u", rti);
 		if (filled == scan)
 		{
 			filled = makeNode(CustomScan);
 			*filled = *scan;
 			filled->custom_plans = list_copy(scan->custom_plans);
 		}
-		lfirst(list_nth_cell(filled->custom_plans, foreach_current_index(lc))) =
-			gj_find_append(native, rti);
+		lfirst(list_nth_cell(filled->custom_plans, foreach_current_index(lc))) = found;
 	}
 	return filled;
 }
