@@ -117,10 +117,11 @@ func (j *job) need() (int64, error) {
 // heldMargin is the window of a held result, as a multiple of the expected one.
 const heldMargin = 4
 
-// window returns the maximum number of result batches that may exist at a time.
-// Each participant needs two, one that it reads and the next one, and the join
-// one to fill while they read nothing. Beyond that the window grows with the expected result, up to the configured maximum. A held
-// result must fit into it, though there may be more rows than expected.
+// window returns the maximum number of result batches that may exist at a time. Each
+// participant needs two, one that it reads and the next one, and the join one to fill while
+// they read nothing. Beyond that the window grows with the expected result, up to the
+// configured maximum. A held result must fit into it, though there may be more rows than
+// expected.
 func (j *job) window() int {
 	most := j.srv.options.Window
 	participants := int(j.open.Participants)

@@ -103,9 +103,9 @@ func (e *estimator) moved(s *side) (bytes float64, columns int) {
 	return float64(s.rows) * float64(width), 1 + len(inputs) + 2*len(carried)
 }
 
-// tableBytes returns the size of the largest table that a provider builds: up to four entries of 16 bytes per key, or an array over the range of
-// dense keys, plus a chain of 4 bytes per row for repeated keys, and the keys and
-// positions that are divided among the table's regions.
+// tableBytes returns the size of the largest table that a provider builds: up to four entries
+// of 16 bytes per key, or an array over the range of dense keys, plus a chain of 4 bytes per
+// row for repeated keys, and the keys and positions that are divided among the table's regions.
 func tableBytes(build, probe *side) float64 {
 	n := float64(build.rows)
 	return max(64*n, 4*float64(min(probe.rows, device.SmallRange))) + 4*n + 12*n + 1<<13

@@ -78,8 +78,8 @@ func (e *Event) SyncSpinning(ctx context.Context, spin time.Duration) error {
 // arrived reports whether the channel has an outcome.
 func arrived(outcome <-chan error) bool { return len(outcome) > 0 }
 
-// SpinFor is how long Sync does not leave the processor: about the time that handing a wait to the waiter takes; most waits are
-// shorter.
+// SpinFor is how long Sync does not leave the processor: about the time that handing a wait
+// to the waiter takes; most waits are shorter.
 const SpinFor = 20 * time.Microsecond
 
 // Spin is Sync that does not leave the processor, for a point that is reached soon: a sleep would

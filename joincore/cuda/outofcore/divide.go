@@ -57,8 +57,9 @@ type dividerOut struct {
 }
 
 // divide partitions inputs, in windows of the given number of rows, with the other
-// executions of a join. Windows for which r has memory are not downloaded. It returns ErrBudget if the host or the device has too little
-// memory. The caller leaves the join, also after an error.
+// executions of a join. Windows for which r has memory are not downloaded. It returns
+// ErrBudget if the host or the device has too little memory. The caller leaves the join,
+// also after an error.
 func divide(ctx context.Context, e Resources, t *SharedJoin, r *resident, rows int64, inputs ...*division) (err error) {
 	arena := e.Main().Arena()
 	defer arena.Rewind(arena.Mark())
