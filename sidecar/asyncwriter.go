@@ -7,7 +7,7 @@ import (
 )
 
 // AsyncWriter passes what is written to it to another writer from a goroutine, so that
-// a slow file delays nobody. A write that finds too many bytes waiting is dropped.
+// a slow file delays no caller. A write that finds too many bytes waiting is dropped.
 type AsyncWriter struct {
 	w     io.Writer
 	most  int

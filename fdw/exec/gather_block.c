@@ -5,6 +5,8 @@
  * participants decided that the daemon cannot deliver them, they return no
  * row, and the native child runs instead.  That is a whole plan, which may
  * have a Gather of its own: so the first one releases its workers before.
+ *
+ * Also the scans that any of our nodes shares with its native plan.
  */
 #include "postgres.h"
 
@@ -86,6 +88,10 @@ find_append_in(const List *plans, Index rti)
 	return NULL;
 }
 
+/*
+ * Does not look into subqueries: while the plan is made, their relations have
+ * numbers of their own, which may be the same.
+ */
 Plan *
 gj_find_append(const Plan *plan, Index rti)
 {
@@ -104,9 +110,6 @@ gj_find_append(const Plan *plan, Index rti)
 			break;
 		case T_MergeAppend:
 			found = find_append_in(((const MergeAppend *) plan)->mergeplans, rti);
-			break;
-		case T_SubqueryScan:
-			found = gj_find_append(((const SubqueryScan *) plan)->subplan, rti);
 			break;
 		default:
 			break;
@@ -131,7 +134,7 @@ gj_with_shared_scans(CustomScan *scan, const Plan *native)
 
 		if (rti == 0)
 			continue;
-		if (found == NULL)		/* gj_check_shared_scans() has found it */
+		if (found == NULL)		/* cannot be: gj_check_shared_scans() has looked */
 			elog(ERROR, "the native plan lacks the scan of relation %u", rti);
 		if (filled == scan)
 		{

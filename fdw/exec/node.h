@@ -112,31 +112,6 @@ extern CustomScanMethods gj_feed_methods;	/* OffloadFeed */
 /* exec/node.c: the state of a node with a job, CreateCustomScanState. */
 extern Node *gj_create_state(CustomScan *scan);
 
-/* ---- scans of partitioned tables that a job and its native plan share ---- */
-
-/*
- * Hundreds of partitions have hundreds of plans, and making those twice would
- * take most of the time of planning.  So a Result stands for the scan of a
- * partitioned table that the native plan has too (plan/native/walk.c).  When
- * the node starts, the native plan's scan takes its place, and each of the two
- * plans gets a state of its own for it.  exec/gather_block.c.
- */
-
-/*
- * Returns the range table index of the table for whose scan the plan of an input
- * stands, or 0 for a plan that is a scan itself.
- */
-extern Index gj_shared_scan_of(const Plan *input);
-
-/* Returns the scan of that partitioned table in a plan, or NULL. */
-extern Plan *gj_find_append(const Plan *plan, Index rti);
-
-/*
- * Returns the node with the native plan's scans in place of what stands for
- * them; the node itself if it shares none.
- */
-extern CustomScan *gj_with_shared_scans(CustomScan *scan, const Plan *native);
-
 /* exec/parameters.c: prepares the evaluation of parameters. */
 extern void gj_prepare_parameters(GjState *state);
 
@@ -222,5 +197,30 @@ extern double gj_feed_bytes(const GjPlan *plan);
  * exec/verify.c: runs both plans and raises an error if their results differ.
  */
 extern void gj_verify_run(GjState *state);
+
+/* ---- scans of partitioned tables that a job and its native plan share ---- */
+
+/*
+ * Hundreds of partitions have hundreds of plans, and making those twice would
+ * take most of the time of planning.  So a Result stands for the scan of a
+ * partitioned table that the native plan has too (plan/native/walk.c).  When
+ * the node starts, the native plan's scan takes its place, and each of the two
+ * plans gets a state of its own for it.  exec/gather_block.c.
+ */
+
+/*
+ * Returns the range table index of the table for whose scan the plan of an input
+ * stands, or 0 for a plan that is a scan itself.
+ */
+extern Index gj_shared_scan_of(const Plan *input);
+
+/* Returns the scan of that partitioned table in a plan, or NULL. */
+extern Plan *gj_find_append(const Plan *plan, Index rti);
+
+/*
+ * Returns the node with the native plan's scans in place of what stands for
+ * them; the node itself if it shares none.
+ */
+extern CustomScan *gj_with_shared_scans(CustomScan *scan, const Plan *native);
 
 #endif							/* EXEC_NODE_H */

@@ -76,7 +76,9 @@ CREATE VIEW cases AS SELECT * FROM (VALUES
     (12, 'SELECT d.id, l.n FROM (SELECT id FROM dim_a WHERE id <= 5) d, LATERAL (SELECT count(*) AS n FROM sales s JOIN dim_b b ON s.b = b.id AND s.a + b.id < d.id * 100) l'),
     (13, 'SELECT d.name FROM dim_b d WHERE EXISTS (SELECT FROM sales s WHERE s.b = d.id)'),
     (14, 'SELECT s.t, d.name FROM sales s FULL JOIN dim_b d ON s.b = d.id'),
-    (15, 'SELECT s.t, d.name FROM sales s JOIN dim_b d ON s.b = d.id JOIN dim_a e ON e.id = s.b JOIN sales2 r ON r.b = e.id')
+    (15, 'SELECT s.t, d.name FROM sales s JOIN dim_b d ON s.b = d.id JOIN dim_a e ON e.id = s.b JOIN sales2 r ON r.b = e.id'),
+    -- relation 1 of a subquery has the number of the table beside it
+    (16, 'SELECT s.t, x.n FROM sales s JOIN (SELECT v, count(*) AS n FROM sales GROUP BY v OFFSET 0) x ON x.v = s.a')
 ) c (n, query);
 SELECT n, b FROM cases, on_both(query) b ORDER BY n;
 
