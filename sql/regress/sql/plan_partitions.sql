@@ -27,8 +27,8 @@ DECLARE
     nodes text;
 BEGIN
     EXECUTE 'PREPARE q AS SELECT string_agg(x::text, '' '' ORDER BY x::text) FROM (' || query || ') x';
-    EXECUTE 'EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE q' INTO plan;
-    SELECT string_agg(DISTINCT n ->> 'Custom Plan Provider', ', ') INTO nodes
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) EXECUTE q' INTO plan;
+    SELECT string_agg(DISTINCT (n ->> 'Custom Plan Provider') || coalesce(' ' || (n ->> 'Fallback'), ''), ', ') INTO nodes
     FROM jsonb_path_query(plan, 'strict $.**?(exists(@."Custom Plan Provider"))') n;
     EXECUTE 'EXECUTE q' INTO offloaded;
     FOREACH mode IN ARRAY ARRAY['/nonexistent/socket', NULL] LOOP
