@@ -45,12 +45,18 @@ sum(const struct gj_load *load)
 	return hash;
 }
 
+static bool
+is_whole(const struct gj_load *load)
+{
+	return load->check == sum(load);
+}
+
 bool
 gj_load_read(int fd, struct gj_load *load)
 {
 	for (int i = 0; i < GJ_LOAD_READS; i++)
 		if (pread(fd, load, sizeof(*load), offsetof(struct gj_status, load)) ==
-			(ssize_t) sizeof(*load) && load->check == sum(load))
+			(ssize_t) sizeof(*load) && is_whole(load))
 			return true;
 	memset(load, 0, sizeof(*load));
 	return false;
@@ -152,7 +158,8 @@ state_of(int fd, struct gj_status *status)
 		return GJ_DAEMON_ABSENT;
 	if (status->protocol_version != GJ_PROTOCOL_VERSION || status->job_version != GJ_JOB_VERSION)
 		return GJ_DAEMON_OTHER_VERSION;
-	(void) gj_load_read(fd, &status->load); /* all zero if unknown */
+	if (!is_whole(&status->load))
+		(void) gj_load_read(fd, &status->load); /* all zero if unknown */
 	return is_stale(&status->load) ? GJ_DAEMON_SILENT : GJ_DAEMON_READY;
 }
 

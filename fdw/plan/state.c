@@ -3,7 +3,6 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
@@ -30,11 +29,18 @@ typedef struct Entry
 	char		status;			/* of simplehash.h */
 } Entry;
 
+/* Relations are some hundred bytes apart; the upper half of the product depends on all bits. */
+static inline uint32
+hash_address(const RelOptInfo *rel)
+{
+	return ((uint64) (uintptr_t) rel * UINT64CONST(0x9E3779B97F4A7C15)) >> 32;
+}
+
 #define SH_PREFIX states
 #define SH_ELEMENT_TYPE Entry
 #define SH_KEY_TYPE const RelOptInfo *
 #define SH_KEY rel
-#define SH_HASH_KEY(table, key) murmurhash32((uint32) ((uintptr_t) (key) / MAXIMUM_ALIGNOF))
+#define SH_HASH_KEY(table, key) hash_address(key)
 #define SH_EQUAL(table, a, b) ((a) == (b))
 #define SH_SCOPE static inline
 #define SH_DECLARE
@@ -74,8 +80,8 @@ gj_get_state(RelOptInfo *rel, Size size)
 
 	/* all memory first: an entry without its callback would never be removed */
 	context = GetMemoryChunkContext(rel);
-	state = MemoryContextAllocZero(context, size);
-	callback = MemoryContextAllocZero(context, sizeof(*callback));
+	state = MemoryContextAllocZero(context, MAXALIGN(size) + sizeof(*callback));
+	callback = (MemoryContextCallback *) ((char *) state + MAXALIGN(size));
 	callback->func = forget;
 	callback->arg = rel;
 	states_insert(states, rel, &found)->state = state;
@@ -149,7 +155,7 @@ gj_query(PlannerInfo *root)
 }
 
 const struct gj_status *
-gj_query_daemon(GjQuery *query)
+gj_ask_daemon(GjQuery *query)
 {
 	if (!query->asked_daemon)
 	{

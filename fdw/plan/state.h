@@ -182,9 +182,13 @@ typedef struct GjKnownTime
 typedef struct GjOrder GjOrder;	/* plan/cost/rows_range.c */
 typedef struct GjScan GjScan;	/* plan/block/hook.c */
 
-/* A base relation. */
+/*
+ * A base relation.  The trees come first as in GjJoinrel, so that the many splits of
+ * joinrels find those of both in the same way.
+ */
 typedef struct GjBaserel
 {
+	GjTree	   *trees[GJ_VARIANTS]; /* leaves, if it is decided that it may be an input */
 	GjQuery    *query;			/* of the first base relation, else NULL */
 	GjScan	   *scan;			/* of the only table of a block, else NULL */
 	bool		decided;		/* the fields below are valid */
@@ -213,13 +217,13 @@ typedef struct GjBaserel
 /* A joinrel. */
 typedef struct GjJoinrel
 {
+	GjTree	   *trees[GJ_VARIANTS];
 	GjQuery    *query;
 	RelOptInfo *first_outer;	/* the pair seen in one order so far */
 	RelOptInfo *first_inner;
 	GjReject	reject;
 	GjPrice		prices[GJ_VARIANTS];	/* with the result's return; cost < 0: none */
 	double		return_weight;	/* of the joinrel's columns; < 0: unknown */
-	GjTree	   *trees[GJ_VARIANTS];
 	Path	   *native[GJ_VARIANTS];	/* cheapest seen, without OffloadJoins */
 	GjTime		native_times[GJ_VARIANTS];	/* of the paths that native are copies of */
 	GjKnownTime times[GJ_VARIANTS];
@@ -230,6 +234,17 @@ static inline GjJoinrel *
 gj_joinrel_state(const RelOptInfo *joinrel)
 {
 	return joinrel->reloptkind == RELOPT_JOINREL ? gj_find_state(joinrel) : NULL;
+}
+
+/*
+ * The trees that deliver a base relation or a joinrel.  NULL: nothing is known of it.
+ */
+static inline GjTree *const *
+gj_known_trees(const RelOptInfo *rel)
+{
+	StaticAssertStmt(offsetof(GjBaserel, trees) == 0 && offsetof(GjJoinrel, trees) == 0,
+					 "the trees must come first");
+	return gj_find_state(rel);
 }
 
 /*
@@ -246,11 +261,18 @@ extern GjBaserel *gj_base(PlannerInfo *root, RelOptInfo *rel);
 /* Returns the query level.  Cheap after the first call (plan/state.c). */
 extern GjQuery *gj_query(PlannerInfo *root);
 
+/* gj_query_daemon() of the first call (plan/state.c). */
+extern const struct gj_status *gj_ask_daemon(GjQuery *query);
+
 /*
  * Returns the daemon's status, or NULL if it is not alive.  Checked once per
  * query.
  */
-extern const struct gj_status *gj_query_daemon(GjQuery *query);
+static inline const struct gj_status *
+gj_query_daemon(GjQuery *query)
+{
+	return query->asked_daemon && query->daemon == GJ_DAEMON_READY ? &query->status : gj_ask_daemon(query);
+}
 
 /*
  * Returns what is known about a base relation, perhaps nothing yet.  NULL if it
@@ -274,20 +296,25 @@ typedef struct GjJoining
 
 /*
  * Returns the daemon's cost of the join of two trees, including all joins
- * below it.  Without clauses it is a lower bound: conditions other than keys
- * can only add to it.  *rows is set to the size of the join's result.  It is
- * derived from joinrel->rows, the number of rows that pass all of the
- * joinrel's conditions.
+ * below it.  *rows is set to the size of the join's result.  It is derived from
+ * joinrel->rows, the number of rows that pass all of the joinrel's conditions.
  */
 extern Cost gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 						 const struct gj_status *status, double *rows);
+
+/*
+ * The least that it can be, for joinrel->rows: conditions other than keys can only
+ * add to it.
+ */
+extern Cost gj_join_bound(const RelOptInfo *joinrel, const GjTree *left, const GjTree *right,
+						  const struct gj_status *status);
 
 /* The join of two trees. */
 extern GjTree *gj_combine(const GjJoining *joining, const GjClauses *clauses,
 							   bool block_only, Cost join_cost, double rows);
 
-/* The paths of the tree's inputs. */
-extern List *gj_input_paths(const GjTree *tree);
+/* The children of a node: the paths of the tree's inputs, then the native one, if any. */
+extern List *gj_children(const GjTree *tree, Path *native);
 
 /* Deferred conditions of all joins of the tree, in a safe order. */
 extern List *gj_deferred(const GjTree *tree);

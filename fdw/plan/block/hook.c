@@ -214,9 +214,7 @@ find_trees(PlannerInfo *root, RelOptInfo *input, GjTree **trees)
 			return GJ_REJECT_NOT_A_TABLE;
 		if (base->reject != GJ_ACCEPTED)
 			return base->reject;
-		for (int v = 0; v < GJ_VARIANTS; v++)
-			if (base->leaves[v].source != NULL)
-				trees[v] = &base->leaves[v];
+		memcpy(trees, base->trees, sizeof(base->trees));
 	}
 	else if (input->reloptkind == RELOPT_JOINREL)
 	{

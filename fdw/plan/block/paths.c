@@ -273,9 +273,8 @@ add_serial(QueryBlock *block, GjTree *tree)
 	CustomPath *cpath = &path->cpath;
 	double		unit;
 
-	cpath->custom_paths = gj_input_paths(tree);
+	cpath->custom_paths = gj_children(tree, block->native);
 	gj_share_scans(block->root, cpath->custom_paths, block->native);
-	cpath->custom_paths = lappend(cpath->custom_paths, block->native);
 	cpath->methods = &gj_block_path_methods;
 	cost_block(block, block->native->rows, path);
 	unit = gj_unit(&block->rival, cpath->path.total_cost);
@@ -300,7 +299,7 @@ add_parallel(QueryBlock *block, GjTree *tree)
 	Path	   *native = block->native;
 	GatherPath *gather;
 
-	feed->cpath.custom_paths = gj_input_paths(tree);
+	feed->cpath.custom_paths = gj_children(tree, NULL);
 	gj_share_scans(block->root, feed->cpath.custom_paths, native);
 	feed->cpath.methods = &gj_feed_path_methods;
 	feed->cpath.path.parallel_aware = true;

@@ -27,6 +27,7 @@
 #include "options.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/rates.h"
+#include "plan/input/input.h"
 #include "plan/state.h"
 
 #define IN_ORDER 0.9			/* least correlation that counts as such */
@@ -34,10 +35,17 @@
 double
 gj_cache_misses(double bytes)
 {
+	static double ratio;
+	static double log_ratio;	/* of ratio */
+
 	if (bytes <= gj_machine.cached_bytes)
 		return 0;
-	return Min(1, log(bytes / gj_machine.cached_bytes) /
-			   log(gj_machine.uncached_bytes / gj_machine.cached_bytes));
+	if (ratio != gj_machine.uncached_bytes / gj_machine.cached_bytes)
+	{
+		ratio = gj_machine.uncached_bytes / gj_machine.cached_bytes;
+		log_ratio = log(ratio);
+	}
+	return Min(1, log(bytes / gj_machine.cached_bytes) / log_ratio);
 }
 
 /* core uses effective_cache_size in the same way, for index scans only */
@@ -66,21 +74,6 @@ reading_ns(PlannerInfo *root, const RelOptInfo *rel, double pages)
 		return 0;
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
 	return pages * missing * page_cost / GJ_NS_COST;
-}
-
-/* The number of columns up to the last one that the expressions read. */
-static int
-columns_read(const RelOptInfo *rel, const List *exprs)
-{
-	Bitmapset  *read = NULL;
-	int			last = 0;
-	int			member = -1;
-
-	pull_varattnos((Node *) exprs, rel->relid, &read);
-	while ((member = bms_next_member(read, member)) >= 0)
-		last = Max(last, member + FirstLowInvalidHeapAttributeNumber);
-	bms_free(read);
-	return last;
 }
 
 /* The partitioned table with the same columns, or the relation itself. */
@@ -116,10 +109,10 @@ row_times(PlannerInfo *root, const RelOptInfo *member, double *row_ns, double *p
 		*passed_ns = base->passed_ns;
 		return;
 	}
-	tested = columns_read(rel, extract_actual_clauses(rel->baserestrictinfo, false));
+	tested = gj_last_column(extract_actual_clauses(rel->baserestrictinfo, false), rel->relid);
 	*row_ns = ROW_NS + tested * COLUMN_NS + gj_conditions_ns(rel->baserestrictinfo);
 	*passed_ns = ROW_NS / 2 +
-		Max(0, columns_read(rel, rel->reltarget->exprs) - tested) * COLUMN_NS;
+		Max(0, gj_last_column(rel->reltarget->exprs, rel->relid) - tested) * COLUMN_NS;
 	if (base != NULL)
 	{
 		base->row_ns = *row_ns;

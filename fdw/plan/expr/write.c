@@ -240,6 +240,8 @@ add_conditions(GjTreeSize *size, const List *conditions, const List *more)
 	int			levels = 0;
 	const List *lists[] = {conditions, more};
 
+	if (conditions == NIL && more == NIL)
+		return 0;
 	for (int i = 0; i < (int) lengthof(lists); i++)
 	{
 		ListCell   *lc;
@@ -282,8 +284,8 @@ void
 gj_measure_tree(GjTree *tree)
 {
 	tree->size = join_size(&tree->left->size, &tree->right->size, tree, NIL);
-	tree->whole_size = join_size(&tree->left->whole_size, &tree->right->whole_size, tree,
-								 tree->shipped);
+	tree->whole_size = tree->ndeferred == 0 ? tree->size :
+		join_size(&tree->left->whole_size, &tree->right->whole_size, tree, tree->shipped);
 }
 
 void

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
@@ -42,6 +43,30 @@ gj_find_column(const List *tlist, const Expr *column)
 			return entry->resno;
 	}
 	return 0;
+}
+
+int
+gj_last_column(const List *exprs, Index relid)
+{
+	Bitmapset  *read = NULL;
+	int			last = 0;
+	int			member = -1;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		const Var  *var = lfirst(lc);
+
+		/* most are plain columns, which need no set of columns */
+		if (!IsA(var, Var))
+			pull_varattnos((Node *) var, relid, &read);
+		else if (var->varno == (int) relid && var->varlevelsup == 0)
+			last = Max(last, var->varattno);
+	}
+	while ((member = bms_next_member(read, member)) >= 0)
+		last = Max(last, member + FirstLowInvalidHeapAttributeNumber);
+	bms_free(read);
+	return last;
 }
 
 /* The input that scans the column's relation, or -1. */

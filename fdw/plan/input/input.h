@@ -54,6 +54,9 @@ extern GjForm gj_payload_form(const Var *var);
  */
 extern int	gj_find_column(const List *tlist, const Expr *column);
 
+/* The last column of the relation that one of the expressions reads.  0: none. */
+extern int	gj_last_column(const List *exprs, Index relid);
+
 /* A target list with copies of these expressions, for custom_scan_tlist. */
 extern List *gj_scan_tlist(const List *exprs);
 

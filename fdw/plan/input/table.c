@@ -278,21 +278,12 @@ may_be_page_fed(PlannerInfo *root, RelOptInfo *rel)
 	return true;
 }
 
-/* The last attribute that is read, for delivery or for a condition. */
+/* The last attribute that is read, for delivery or for a condition.  0: none. */
 static int
-last_attribute(RelOptInfo *rel)
+last_attribute(const RelOptInfo *rel)
 {
-	Bitmapset  *read = NULL;
-	int			last = -1;
-	int			member = -1;
-
-	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &read);
-	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false),
-				   rel->relid, &read);
-	while ((member = bms_next_member(read, member)) >= 0)
-		last = member + FirstLowInvalidHeapAttributeNumber;
-	bms_free(read);
-	return last;
+	return Max(gj_last_column(rel->reltarget->exprs, rel->relid),
+			   gj_last_column(extract_actual_clauses(rel->baserestrictinfo, false), rel->relid));
 }
 
 /*
@@ -465,6 +456,9 @@ gj_base(PlannerInfo *root, RelOptInfo *rel)
 		make_leaf(root, rel, base, GJ_PARALLEL);
 		if (base->sources[GJ_SERIAL].path == NULL)
 			base->reject = GJ_REJECT_NO_PATH;
+		for (int v = 0; base->reject == GJ_ACCEPTED && v < GJ_VARIANTS; v++)
+			if (base->sources[v].path != NULL)
+				base->trees[v] = &base->leaves[v];
 	}
 	MemoryContextSwitchTo(old);
 	return base;

@@ -24,11 +24,18 @@
 static set_join_pathlist_hook_type previous_join_hook;
 static join_search_hook_type previous_search_hook;
 
-/* The query level whose joins are searched within our hook. */
-static PlannerInfo *searched;
+/* A search for the joins of a query level, within our hook. */
+typedef struct Search
+{
+	PlannerInfo *root;			/* NULL: none is under way */
+	MemoryContext genetic;		/* the genetic search was called in it, and runs */
+	const RelOptInfo *joinrel;	/* the join hook's last one, for which core calls it
+								 * several times in a row */
+	GjJoinrel  *state;			/* of joinrel */
+	GjQuery    *query;			/* of root; NULL: not needed so far */
+} Search;
 
-/* The memory context in which the genetic search was called, while it runs. */
-static MemoryContext genetic_search;
+static Search search;
 
 /* One attempt to join two relations. */
 typedef struct Attempt
@@ -37,39 +44,39 @@ typedef struct Attempt
 	RelOptInfo *joinrel;
 	GjJoinrel  *state;
 	const struct gj_status *status;
-	GjPair		pair;
-	GjTree	   *lefts[GJ_VARIANTS];
-	GjTree	   *rights[GJ_VARIANTS];
+	JoinType	kind;
+	const RelOptInfo *left;
+	const RelOptInfo *right;
+	GjTree	   *const *lefts;	/* by variant */
+	GjTree	   *const *rights;
+	const JoinPathExtraData *extra;
 	bool		split;			/* clauses has been filled in */
 	GjReject	split_reject;
 	GjClauses	clauses;
 } Attempt;
 
+/* Decides on a side that was not joined before. */
+static pg_noinline GjReject
+decide_side(PlannerInfo *root, RelOptInfo *rel, GjTree *const **trees)
+{
+	GjBaserel  *base;
+
+	if (rel->reloptkind != RELOPT_BASEREL)
+		return GJ_REJECT_SIDE;
+	base = gj_base(root, rel);
+	if (base == NULL)
+		return GJ_REJECT_FOREIGN;
+	*trees = base->trees;
+	return base->reject;
+}
+
 /* Finds the trees that deliver one side of the join. */
 static GjReject
-find_side(PlannerInfo *root, RelOptInfo *rel, GjTree **trees)
+find_side(PlannerInfo *root, RelOptInfo *rel, GjTree *const **trees)
 {
-	trees[GJ_SERIAL] = trees[GJ_PARALLEL] = NULL;
-	if (rel->reloptkind == RELOPT_BASEREL)
-	{
-		GjBaserel  *base = gj_base(root, rel);
-
-		if (base == NULL)
-			return GJ_REJECT_FOREIGN;
-		if (base->reject != GJ_ACCEPTED)
-			return base->reject;
-		for (int v = 0; v < GJ_VARIANTS; v++)
-			if (base->leaves[v].source != NULL)
-				trees[v] = &base->leaves[v];
-	}
-	else
-	{
-		GjJoinrel  *state = gj_joinrel_state(rel);
-
-		if (state != NULL)
-			memcpy(trees, state->trees, sizeof(state->trees));
-	}
-	return trees[GJ_SERIAL] != NULL ? GJ_ACCEPTED : GJ_REJECT_SIDE;
+	*trees = gj_known_trees(rel);
+	return *trees != NULL && (*trees)[GJ_SERIAL] != NULL ? GJ_ACCEPTED :
+		decide_side(root, rel, trees);
 }
 
 /*
@@ -91,7 +98,7 @@ check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state)
 		/* the tables' outputs were checked before, but a join may add some */
 		if (var == NULL)
 			return GJ_REJECT_EXPRESSION;
-		weight += gj_base(root, gj_base_rel(root, var->varno))->weights[var->varattno];
+		weight += gj_base_slot(gj_base_rel(root, var->varno))->weights[var->varattno];
 	}
 	state->return_weight = weight;
 	return GJ_ACCEPTED;
@@ -108,12 +115,19 @@ split_clauses(Attempt *attempt)
 	{
 		const GjTree *left = attempt->lefts[GJ_SERIAL];
 		const GjTree *right = attempt->rights[GJ_SERIAL];
+		GjPair		pair = {
+			.kind = attempt->kind,
+			.left = attempt->left->relids,
+			.right = attempt->right->relids,
+			.hidden = bms_union(left->hidden, right->hidden),
+			.joined = attempt->joinrel->relids,
+			.restrictlist = attempt->extra->restrictlist,
+			.sjinfo = attempt->extra->sjinfo,
+			.secured = left->secured || right->secured,
+		};
 
 		attempt->split = true;
-		attempt->pair.hidden = bms_union(left->hidden, right->hidden);
-		attempt->pair.secured = left->secured || right->secured;
-		attempt->split_reject =
-			gj_split_clauses(attempt->root, &attempt->pair, &attempt->clauses);
+		attempt->split_reject = gj_split_clauses(attempt->root, &pair, &attempt->clauses);
 	}
 	return attempt->split_reject;
 }
@@ -165,9 +179,9 @@ is_better(Cost cost, bool block_only, const GjTree *best)
 	return cost < best->join_cost;
 }
 
-/* Joins two trees, and adds a path for the result if it is the joinrel's best. */
-static GjReject
-join_trees(Attempt *attempt, GjVariant variant)
+/* Keeps the join of two trees if it is the joinrel's best, and adds a path for it. */
+static pg_noinline GjReject
+add_tree(Attempt *attempt, GjVariant variant, Cost cost)
 {
 	RelOptInfo *joinrel = attempt->joinrel;
 	GjTree	   *left = attempt->lefts[variant];
@@ -176,28 +190,15 @@ join_trees(Attempt *attempt, GjVariant variant)
 	GjJoining	joining = {
 		.root = attempt->root,
 		.joinrel = joinrel,
-		.kind = attempt->pair.kind,
+		.kind = attempt->kind,
 		.left = left,
 		.right = right,
 	};
 	const GjClauses *clauses = &attempt->clauses;
+	double		rows = joinrel->rows;
 	GjTree	   *tree;
 	GjReject	reject;
 	bool		block_only;
-	Cost		cost;
-	double		rows;
-
-	if (left->ninputs + right->ninputs > GJ_MAX_INPUTS ||
-		left->ncolumns + right->ncolumns > MAX_TOTAL_COLUMNS)
-		return GJ_REJECT_TOO_LARGE;
-
-	/*
-	 * The feed costs the same for all trees of a joinrel.  Conditions can only
-	 * add to the cost of joining, and most attempts end here.
-	 */
-	cost = gj_join_cost(&joining, NULL, attempt->status, &rows);
-	if (best != NULL && !best->block_only && best->join_cost <= cost)
-		return GJ_ACCEPTED;
 
 	/* the inputs in extents, and a second copy during partitioning */
 	if (2 * (left->bytes + right->bytes) > attempt->status->budget)
@@ -223,17 +224,40 @@ join_trees(Attempt *attempt, GjVariant variant)
 	tree = gj_combine(&joining, clauses, block_only, cost, rows);
 	gj_rate(attempt->status, tree);
 	attempt->state->trees[variant] = tree;
-	if (searched == attempt->root && gj_corrects(GJ_TOPMOST_LAST) && gj_is_topmost(attempt->root, joinrel))
+	if (search.root == attempt->root && gj_corrects(GJ_TOPMOST_LAST) && gj_is_topmost(attempt->root, joinrel))
 		return GJ_ACCEPTED;		/* added when all native paths are known */
 	return gj_add_join_paths(attempt->root, joinrel, attempt->state, variant);
 }
 
-/* Sets the rates of a side that has not been joined before. */
-static void
-rate_sides(const struct gj_status *status, GjTree **trees)
+/*
+ * Joins two trees.  The feed costs the same for all trees of a joinrel.  Conditions
+ * can only add to the cost of joining, and most attempts end at this bound.
+ */
+static inline GjReject
+join_trees(Attempt *attempt, GjVariant variant)
 {
+	const GjTree *left = attempt->lefts[variant];
+	const GjTree *right = attempt->rights[variant];
+	const GjTree *best = attempt->state->trees[variant];
+	Cost		bound;
+
+	if (left->ninputs + right->ninputs > GJ_MAX_INPUTS ||
+		left->ncolumns + right->ncolumns > MAX_TOTAL_COLUMNS)
+		return GJ_REJECT_TOO_LARGE;
+	bound = gj_join_bound(attempt->joinrel, left, right, attempt->status);
+	if (best != NULL && !best->block_only && best->join_cost <= bound)
+		return GJ_ACCEPTED;
+	return add_tree(attempt, variant, bound);
+}
+
+/* Sets the rates of a side that has not been joined before. */
+static inline void
+rate_side(const struct gj_status *status, GjTree *const *trees)
+{
+	if (trees[GJ_SERIAL]->build_ns != 0)
+		return;
 	for (int v = 0; v < GJ_VARIANTS; v++)
-		if (trees[v] != NULL && trees[v]->source != NULL && trees[v]->build_ns == 0)
+		if (trees[v] != NULL)
 			gj_rate(status, trees[v]);
 }
 
@@ -287,30 +311,28 @@ makes_distinct(JoinType jointype)
 /* Joins the trees of both relations. */
 static pg_noinline GjReject
 join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, JoinType kind,
-		   RelOptInfo *left, RelOptInfo *right, JoinPathExtraData *extra)
+		   RelOptInfo *left, RelOptInfo *right, const JoinPathExtraData *extra)
 {
 	Attempt		attempt;
 	GjReject	reject;
 
-	if ((reject = find_side(root, left, attempt.lefts)) != GJ_ACCEPTED ||
-		(reject = find_side(root, right, attempt.rights)) != GJ_ACCEPTED ||
+	if ((reject = find_side(root, left, &attempt.lefts)) != GJ_ACCEPTED ||
+		(reject = find_side(root, right, &attempt.rights)) != GJ_ACCEPTED ||
 		(reject = check_outputs(root, joinrel, state)) != GJ_ACCEPTED)
 		return reject;
 	attempt.status = gj_query_daemon(state->query);
 	if (attempt.status == NULL)
 		return gj_reject_daemon(state->query->daemon);
-	rate_sides(attempt.status, attempt.lefts);
-	rate_sides(attempt.status, attempt.rights);
+	rate_side(attempt.status, attempt.lefts);
+	rate_side(attempt.status, attempt.rights);
 
 	attempt.root = root;
 	attempt.joinrel = joinrel;
 	attempt.state = state;
-	attempt.pair.kind = kind;
-	attempt.pair.left = left->relids;
-	attempt.pair.right = right->relids;
-	attempt.pair.joined = joinrel->relids;
-	attempt.pair.restrictlist = extra->restrictlist;
-	attempt.pair.sjinfo = extra->sjinfo;
+	attempt.kind = kind;
+	attempt.left = left;
+	attempt.right = right;
+	attempt.extra = extra;
 	attempt.split = false;
 
 	/* verification compares two whole results, so it needs one process */
@@ -330,15 +352,42 @@ join_sides(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, JoinType ki
 static bool
 is_measured(void)
 {
-	return genetic_search != NULL && CurrentMemoryContext != genetic_search;
+	return search.genetic != NULL && CurrentMemoryContext != search.genetic;
+}
+
+static GjQuery *
+query_of(PlannerInfo *root)
+{
+	if (search.root != root)
+		return gj_query(root);
+	if (search.query == NULL)
+		search.query = gj_query(root);
+	return search.query;
+}
+
+/* The joinrel's state.  NULL: it has none so far. */
+static inline GjJoinrel *
+joinrel_state(const PlannerInfo *root, const RelOptInfo *joinrel)
+{
+	GjJoinrel  *state;
+
+	if (search.joinrel == joinrel && search.root == root)
+		return search.state;
+	state = gj_joinrel_state(joinrel);
+	if (state != NULL && search.root == root)
+	{
+		search.joinrel = joinrel;
+		search.state = state;
+	}
+	return state;
 }
 
 static GjReject
 consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		 RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
 {
-	GjJoinrel  *state = gj_joinrel_state(joinrel);
-	GjQuery    *query = state != NULL ? state->query : gj_query(root);
+	GjJoinrel  *state = joinrel_state(root, joinrel);
+	GjQuery    *query = state != NULL ? state->query : query_of(root);
 	RelOptInfo *left;
 	RelOptInfo *right;
 	JoinType	kind;
@@ -395,7 +444,7 @@ add_topmost(PlannerInfo *root, RelOptInfo *joinrel)
 }
 
 static RelOptInfo *
-search(PlannerInfo *root, int levels_needed, List *initial_rels)
+search_joins(PlannerInfo *root, int levels_needed, List *initial_rels)
 {
 	if (previous_search_hook)
 		return previous_search_hook(root, levels_needed, initial_rels);
@@ -406,7 +455,7 @@ search(PlannerInfo *root, int levels_needed, List *initial_rels)
 	 * Native paths alone decide on the join order.  Trees and paths are made for
 	 * the order that is chosen.
 	 */
-	genetic_search = CurrentMemoryContext;
+	search.genetic = CurrentMemoryContext;
 	return geqo(root, levels_needed, initial_rels);
 }
 
@@ -417,20 +466,20 @@ search(PlannerInfo *root, int levels_needed, List *initial_rels)
 static RelOptInfo *
 search_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
 {
-	PlannerInfo *outer = searched;	/* estimating may plan another query */
-	MemoryContext outer_search = genetic_search;
+	Search		outer = search; /* estimating may plan another query */
 	RelOptInfo *rel;
 
-	searched = root;
-	genetic_search = NULL;
+	search = (Search)
+	{
+		.root = root
+	};
 	PG_TRY();
 	{
-		rel = search(root, levels_needed, initial_rels);
+		rel = search_joins(root, levels_needed, initial_rels);
 	}
 	PG_FINALLY();
 	{
-		searched = outer;
-		genetic_search = outer_search;
+		search = outer;
 	}
 	PG_END_TRY();
 	if (gj_enabled && rel != NULL)

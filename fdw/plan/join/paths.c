@@ -69,11 +69,9 @@ force_cost(PlannerInfo *root, RelOptInfo *joinrel, const GjJoinrel *state,
 static void
 set_children(PlannerInfo *root, GjPath *path, Path *native)
 {
-	List	   *children = gj_input_paths(path->tree);
-
+	path->cpath.custom_paths = gj_children(path->tree, native);
 	if (path->variant == GJ_SERIAL)
-		gj_share_scans(root, children, native);
-	path->cpath.custom_paths = lappend(children, native);
+		gj_share_scans(root, path->cpath.custom_paths, native);
 }
 
 /* Gives paths added earlier for the same joinrel a better native plan. */
@@ -153,22 +151,27 @@ keep_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVariant 
 	return copy;
 }
 
+static pg_noinline void
+replace_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant,
+			   const Path *cheapest)
+{
+	GjTime		time = {.growth = 1};
+
+	if (gj_estimate_native)
+		(void) gj_path_ns(root, cheapest, &time);
+	(void) keep_native(root, joinrel, state, variant, cheapest, &time);
+}
+
 void
 gj_refresh_native(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state)
 {
 	for (int v = 0; v < GJ_VARIANTS; v++)
 	{
-		const Path *cheapest;
-		GjTime		time = {.growth = 1};
+		const Path *native = state->native[v];
+		const Path *cheapest = native != NULL ? gj_cheapest_native(joinrel, state, v) : NULL;
 
-		if (state->native[v] == NULL)
-			continue;
-		cheapest = gj_cheapest_native(joinrel, state, v);
-		if (cheapest == state->native[v])
-			continue;
-		if (gj_estimate_native)
-			(void) gj_path_ns(root, cheapest, &time);
-		(void) keep_native(root, joinrel, state, v, cheapest, &time);
+		if (cheapest != native)
+			replace_native(root, joinrel, state, v, cheapest);
 	}
 }
 

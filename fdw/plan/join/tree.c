@@ -42,39 +42,47 @@ matching_pairs(const GjJoining *joining, const GjClauses *clauses)
 		clauselist_selectivity(joining->root, clauses->key_clauses, 0, JOIN_INNER, &inner);
 }
 
+/* Of joins of which "rows" are the result, without conditions other than keys. */
+static Cost
+joining_cost(const RelOptInfo *joinrel, const GjTree *left, const GjTree *right,
+			 const struct gj_status *status, double rows)
+{
+	return left->join_cost + right->join_cost +
+		gj_daemon_cost(status, left, right, rows, list_length(joinrel->reltarget->exprs));
+}
+
+Cost
+gj_join_bound(const RelOptInfo *joinrel, const GjTree *left, const GjTree *right,
+			  const struct gj_status *status)
+{
+	return joining_cost(joinrel, left, right, status, joinrel->rows);
+}
+
 Cost
 gj_join_cost(const GjJoining *joining, const GjClauses *clauses,
 			 const struct gj_status *status, double *rows)
 {
 	const GjTree *left = joining->left;
 	const GjTree *right = joining->right;
+	double		growth = left->growth * clauses->key_growth / Max(clauses->selectivity, 1e-9);
 	Cost		cost;
 
-	*rows = joining->joinrel->rows;
-	if (clauses != NULL)
-	{
-		double		growth = left->growth * clauses->key_growth /
-			Max(clauses->selectivity, 1e-9);
-
-		/* rows of a semi join have several partners, of an anti join none */
-		if (joining->kind == JOIN_SEMI)
-			growth *= sqrt(right->growth);
-		else if (joining->kind != JOIN_ANTI)
-			growth *= right->growth;
-		*rows *= growth;
-		if (joining->kind == JOIN_INNER)
-			*rows = gj_growth_rows(joining->root, joining->joinrel->rows, growth,
-									left->rows * right->rows, clauses->key_clauses);
-		else if (joining->kind == JOIN_SEMI)
-			*rows = Max(Min(*rows, left->rows), joining->joinrel->rows);
-	}
-	cost = left->join_cost + right->join_cost +
-		gj_daemon_cost(status, left, right, *rows,
-					   list_length(joining->joinrel->reltarget->exprs));
-	if (clauses != NULL && clauses->residual != NIL)
+	/* rows of a semi join have several partners, of an anti join none */
+	if (joining->kind == JOIN_SEMI)
+		growth *= sqrt(right->growth);
+	else if (joining->kind != JOIN_ANTI)
+		growth *= right->growth;
+	*rows = joining->joinrel->rows * growth;
+	if (joining->kind == JOIN_INNER)
+		*rows = gj_growth_rows(joining->root, joining->joinrel->rows, growth,
+								left->rows * right->rows, clauses->key_clauses);
+	else if (joining->kind == JOIN_SEMI)
+		*rows = Max(Min(*rows, left->rows), joining->joinrel->rows);
+	cost = joining_cost(joining->joinrel, left, right, status, *rows);
+	if (clauses->residual != NIL)
 		cost += gj_condition_cost(status, matching_pairs(joining, clauses),
 								  list_length(clauses->residual));
-	if (clauses != NULL && clauses->filter != NIL)
+	if (clauses->filter != NIL)
 		cost += gj_condition_cost(status, *rows, list_length(clauses->filter));
 	return cost;
 }
@@ -121,6 +129,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->filter = clauses->filter;
 	tree->deferred = clauses->deferred;
 	tree->shipped = clauses->shipped;
+	tree->ndeferred = left->ndeferred + right->ndeferred + list_length(clauses->deferred);
 	gj_measure_tree(tree);
 	tree->ships_deferred = clauses->ships_deferred &&
 		left->ships_deferred && right->ships_deferred;
@@ -137,7 +146,6 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->workers = Max(left->workers, right->workers);
 	tree->ninputs = left->ninputs + right->ninputs;
 	tree->ncolumns = left->ncolumns + right->ncolumns;
-	tree->ndeferred = left->ndeferred + right->ndeferred + list_length(clauses->deferred);
 	tree->secured = left->secured || right->secured;
 	return tree;
 }
@@ -152,11 +160,13 @@ store_inputs(const GjTree *tree, ListCell *next)
 }
 
 List *
-gj_input_paths(const GjTree *tree)
+gj_children(const GjTree *tree, Path *native)
 {
-	List	   *paths = gj_make_list(T_List, tree->ninputs);
+	List	   *paths = gj_make_list(T_List, tree->ninputs + (native != NULL));
+	ListCell   *next = store_inputs(tree, list_head(paths));
 
-	(void) store_inputs(tree, list_head(paths));
+	if (native != NULL)
+		next->ptr_value = native;
 	return paths;
 }
 
@@ -181,6 +191,8 @@ gj_deferred(const GjTree *tree)
 	List	   *ordered = NIL;
 	ListCell   *lc;
 
+	if (tree->ndeferred == 0)
+		return NIL;
 	collect_deferred(tree, &conditions);
 	foreach(lc, conditions)
 	{

@@ -214,6 +214,9 @@ gj_cheapest_native(RelOptInfo *joinrel, const GjJoinrel *state, GjVariant varian
 	{
 		const Path *path = lfirst(lc);
 
+		/* core keeps them in the order of their costs */
+		if (best != NULL && path->total_cost >= best->total_cost && gj_price(best).disabled == 0)
+			break;
 		if ((best == NULL || gj_is_cheaper(gj_price(path), gj_price(best))) &&
 			path->param_info == NULL && !gj_is_gpujoin(path))
 			best = path;
