@@ -25,19 +25,23 @@ typedef struct GjPrefetch
 	int			skip;			/* pages before the next attempt */
 	Buffer		next;			/* probably has the next page; invalid: unknown */
 	int			distance;		/* from the buffer of the page before it */
-	const char *rest;			/* its half that was not requested; or NULL */
+	const char *rest;			/* the page, if its second half was not requested; or NULL */
+	const char *sparse;			/* the page, if those of its tuples were not; or NULL */
+	int			reach;			/* of its tuples, if sparse */
 } GjPrefetch;
 
 /*
- * Requests half of the cache lines of a page that the scan reads next, after
- * the one in buffer.  Does nothing if block is InvalidBlockNumber.
+ * Requests cache lines of the page that the scan reads next, after the one in
+ * buffer: one half, or its line pointers if few lines of its tuples are read.  The
+ * scan reads the first "reach" bytes of a tuple; 0: unknown.  Does nothing if block
+ * is InvalidBlockNumber.
  */
 extern void gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block,
-							 Buffer buffer);
+							 Buffer buffer, int reach);
 
 /*
- * Requests the other half.  A processor may ignore requests if too many are
- * pending, so this comes some time after the first half.
+ * Requests the other half, or the lines of the tuples.  A processor may ignore
+ * requests if too many are pending, so this comes some time after the first ones.
  */
 extern void gj_prefetch_rest(GjPrefetch *prefetch);
 
@@ -155,6 +159,9 @@ typedef struct GjPageRows
 	GjPageKey	keys[GJ_MAX_INPUT_FILTERS];
 	GjPageExpression expression;
 	bool		none;			/* a comparison with NULL: no row passes */
+	int			reach;			/* bytes of a tuple up to the end of the last attribute
+								 * that is read, in one of the last pages; 0: unknown */
+	int			unmeasured;		/* pages until it is measured again */
 
 	/* the current page */
 	int			n;
@@ -204,6 +211,9 @@ extern void gj_page_rows_move(GjPageRows *rows, const char *from, const char *to
  * Plans the steps up to the last attribute read, and finds the fixed offsets.
  */
 extern void gj_page_walk_plan(GjPageRows *rows, TupleDesc desc);
+
+/* The bytes of a tuple up to the end of the last step. */
+extern int	gj_page_reach(const GjPageRows *rows, HeapTupleHeader tuple);
 
 /* Prepares to walk the tuples of a page, given rows->uniform. */
 extern void gj_page_walk_start(GjPageRows *rows);

@@ -5,9 +5,12 @@
  * A table in shared buffers is in memory, but not in the processor's cache.
  * Reading a page then waits for memory several times for each tuple: for its
  * header, its columns, and the buffer's entry in the table of buffers.  The
- * page's lines are requested while the page before is processed.  The table of
- * buffers is not searched if the next page is in the buffer where it is
- * expected: tables are often read into buffers in the order of their pages, by
+ * page's lines are requested while the page before is processed.  Of wide tuples,
+ * only the lines that are read are requested: all lines of a page take longer than
+ * feeding few tuples.
+ *
+ * The table of buffers is not searched if the next page is in the buffer where it
+ * is expected: tables are often read into buffers in the order of their pages, by
  * one process or by several at a time.
  */
 #include "postgres.h"
@@ -59,22 +62,65 @@ nearby(const GjPrefetch *prefetch, Buffer buffer, BlockNumber block)
 	return InvalidBuffer;
 }
 
-/* Requests the lines of half a page. */
-static void
-request_lines(const char *from)
+/* Requests the lines of these bytes of a page. */
+static inline void
+request_lines(const char *page, int from, int end)
 {
-	for (int line = 0; line < BLCKSZ / 2; line += CACHE_LINE)
-		__builtin_prefetch(from + line);
+	for (int line = from & ~(CACHE_LINE - 1); line < end; line += CACHE_LINE)
+		__builtin_prefetch(page + line);
+}
+
+/* The lines that the first bytes of a tuple lie in, at most. */
+static inline int
+lines_of(int bytes)
+{
+	return 1 + (bytes + CACHE_LINE - 2) / CACHE_LINE;
+}
+
+/*
+ * The most lines of a page that are requested one by one.  Measured with 2 lines of
+ * each tuple: a page of 3 tuples takes 0.6 us instead of 0.9, one of 16 takes 0.74
+ * instead of 0.87, one of 32 takes 1.0 instead of 0.9.
+ */
+#define SPARSE_LINES (BLCKSZ / CACHE_LINE * 3 / 8)
+
+/* Are only few lines read of a page with so many tuples? */
+static bool
+is_sparse(int tuples, int reach)
+{
+	return reach > 0 && tuples * lines_of(reach) <= SPARSE_LINES;
+}
+
+/*
+ * Requests the lines of a page's tuples that are read.  The page is not pinned, and
+ * its buffer may hold another one by now, or get it: what is read here is only used
+ * to request lines of this buffer.
+ */
+static void
+request_tuples(const char *page, int reach)
+{
+	const PageHeaderData *header = (const PageHeaderData *) page;
+	int			lower = Min(header->pd_lower, SizeOfPageHeaderData + MaxHeapTuplesPerPage * sizeof(ItemIdData));
+	int			tuples = (lower - (int) SizeOfPageHeaderData) / (int) sizeof(ItemIdData);
+
+	for (int i = 0; i < tuples; i++)
+	{
+		int			offset = header->pd_linp[i].lp_off;
+
+		request_lines(page, offset, Min(offset + reach, BLCKSZ));
+	}
 }
 
 void
-gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer buffer)
+gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer buffer,
+				 int reach)
 {
 	Buffer		expected;
 	const char *page;
+	int			tuples;
 
 	prefetch->next = InvalidBuffer;
-	prefetch->rest = NULL;
+	prefetch->rest = prefetch->sparse = NULL;
 	if (block == InvalidBlockNumber || !gj_corrects(GJ_PREFETCH))
 		return;
 	if (prefetch->skip > 0)
@@ -98,17 +144,26 @@ gj_prefetch_page(GjPrefetch *prefetch, Relation rel, BlockNumber block, Buffer b
 	 * are then requested in vain.
 	 */
 	page = BufferGetPage(expected);
-	request_lines(page);
-	prefetch->rest = page + BLCKSZ / 2;
+	tuples = PageGetMaxOffsetNumber(BufferGetPage(buffer));	/* this one has about as many */
+	if (is_sparse(tuples, reach))
+	{
+		request_lines(page, 0, SizeOfPageHeaderData + tuples * sizeof(ItemIdData));
+		prefetch->sparse = page;
+		prefetch->reach = reach;
+		return;
+	}
+	request_lines(page, 0, BLCKSZ / 2);
+	prefetch->rest = page;
 }
 
 void
 gj_prefetch_rest(GjPrefetch *prefetch)
 {
-	if (prefetch->rest == NULL)
-		return;
-	request_lines(prefetch->rest);
-	prefetch->rest = NULL;
+	if (prefetch->rest != NULL)
+		request_lines(prefetch->rest, BLCKSZ / 2, BLCKSZ);
+	if (prefetch->sparse != NULL)
+		request_tuples(prefetch->sparse, prefetch->reach);
+	prefetch->rest = prefetch->sparse = NULL;
 }
 
 /*

@@ -17,6 +17,9 @@
 
 #include "feed/page/page.h"
 
+/* One page of so many is measured. */
+#define MEASURED_PAGES 16
+
 /* Index of attnum among the attributes that are read. */
 static int
 attribute_of(GjPageRows *rows, TupleDesc desc, AttrNumber attnum)
@@ -396,6 +399,16 @@ filter_by_expression(GjPageRows *rows)
 		keep_only(rows, kept, nkept, rows->nchecks);
 }
 
+/* Measures how far tuples are read, in one of a page in some. */
+static inline void
+measure_reach(GjPageRows *rows)
+{
+	if (rows->n == 0 || --rows->unmeasured > 0)
+		return;
+	rows->reach = gj_page_reach(rows, rows->tuples[0]);
+	rows->unmeasured = MEASURED_PAGES;
+}
+
 bool
 gj_page_rows_load(GjPageRows *rows, Page page, const OffsetNumber *offsets, int n)
 {
@@ -415,6 +428,7 @@ gj_page_rows_load(GjPageRows *rows, Page page, const OffsetNumber *offsets, int 
 		rows->data[j] = (const char *) tuple + tuple->t_hoff;
 	}
 	rows->uniform = (mask & HEAP_HASNULL) == 0 && natts >= rows->nsteps;
+	measure_reach(rows);
 
 	gj_page_walk_start(rows);
 	if (!filter(rows, true) || !filter_by_keys(rows, true) ||

@@ -205,7 +205,7 @@ feed_pages(GjFeeder *feeder, GjPageFeed *feed, GjWriter *writer, HeapScanDesc sc
 		gj_read_heap_page(scan, block,
 						  gj_prefetched_page(&prefetch, rel, block, scan->rs_strategy),
 						  &visible);
-		gj_prefetch_page(&prefetch, rel, next, scan->rs_cbuf);
+		gj_prefetch_page(&prefetch, rel, next, scan->rs_cbuf, feed->rows->reach);
 		counts->tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan, &prefetch))
 			return false;

@@ -352,6 +352,20 @@ locate(const GjPageStep *step, const char *data, uint32 offset, uint32 *end)
 	return offset;
 }
 
+int
+gj_page_reach(const GjPageRows *rows, HeapTupleHeader tuple)
+{
+	const char *data = (const char *) tuple + tuple->t_hoff;
+	bool		nulls = (tuple->t_infomask & HEAP_HASNULL) != 0;
+	int			end = Min((int) HeapTupleHeaderGetNatts(tuple), rows->nsteps);
+	uint32		offset = 0;
+
+	for (int i = 0; i < end; i++)
+		if (!nulls || !att_isnull(i, tuple->t_bits))
+			(void) locate(&rows->steps[i], data, offset, &offset);
+	return tuple->t_hoff + offset;
+}
+
 /* Walks the steps before end in tuples without NULLs. */
 static void
 walk_uniform(GjPageRows *rows, int end)
