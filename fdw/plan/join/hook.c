@@ -93,12 +93,14 @@ check_outputs(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state)
 		return GJ_ACCEPTED;
 	foreach(lc, joinrel->reltarget->exprs)
 	{
-		const Var  *var = gj_column(root, lfirst(lc));
+		const Var  *var = lfirst(lc);
+		const GjBaserel *base;
 
 		/* the tables' outputs were checked before, but a join may add some */
-		if (var == NULL)
+		if (!IsA(var, Var) && (var = gj_column(root, (Expr *) var)) == NULL)
 			return GJ_REJECT_EXPRESSION;
-		weight += gj_base_slot(gj_base_rel(root, var->varno))->weights[var->varattno];
+		base = gj_find_state(gj_base_rel(root, var->varno));
+		weight += base->weights[var->varattno];
 	}
 	state->return_weight = weight;
 	return GJ_ACCEPTED;
@@ -396,7 +398,7 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		return GJ_REJECT_SIZE;
 	if (!query->no_rechecks)
 		return GJ_REJECT_COMMAND;
-	if (!bms_is_empty(joinrel->lateral_relids))
+	if (joinrel->lateral_relids != NULL && !bms_is_empty(joinrel->lateral_relids))
 		return GJ_REJECT_LATERAL;
 	if (state == NULL && (state = gj_make_joinrel_state(joinrel, query)) == NULL)
 		return GJ_REJECT_FOREIGN;

@@ -132,9 +132,9 @@ contains(Path *path, const Path *wanted)
 }
 
 /*
- * Only plain columns of a table without conditions: expressions and conditions
- * could hold parameters, which a Gather passes to its workers for the plan that
- * it sees, and conditions could prune partitions.
+ * Can an Append be shared?  Only plain columns of a table without conditions:
+ * expressions and conditions could hold parameters, which a Gather passes to its
+ * workers for the plan that it sees, and conditions could prune partitions.
  */
 static bool
 can_be_shared(const Path *path)
@@ -142,8 +142,7 @@ can_be_shared(const Path *path)
 	const RelOptInfo *rel = path->parent;
 	ListCell   *lc;
 
-	if (!IsA(path, AppendPath) || path->param_info != NULL ||
-		list_length(((const AppendPath *) path)->subpaths) < 2 ||
+	if (path->param_info != NULL || list_length(((const AppendPath *) path)->subpaths) < 2 ||
 		rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION ||
 		rel->baserestrictinfo != NIL || path->pathtarget->exprs == NIL ||
 		gj_base_slot(unconstify(RelOptInfo *, rel))->computed != NIL)
@@ -163,7 +162,7 @@ gj_share_scans(PlannerInfo *root, List *inputs, Path *native)
 	{
 		Path	   *path = lfirst(lc);
 
-		if (can_be_shared(path) && contains(native, path))
+		if (IsA(path, AppendPath) && can_be_shared(path) && contains(native, path))
 			lfirst(lc) = create_group_result_path(root, path->parent, path->pathtarget, NIL);
 	}
 }
