@@ -52,6 +52,18 @@ extern void gj_prefetch_rest(GjPrefetch *prefetch);
 extern Buffer gj_prefetched_page(const GjPrefetch *prefetch, Relation rel,
 								 BlockNumber block, BufferAccessStrategy strategy);
 
+/* ---- unmaps shared buffers that a parallel worker has read ---- */
+
+/* Neighbouring buffers that were read one after the other.  Starts with all fields zero. */
+typedef struct GjTouched
+{
+	Buffer		first;
+	Buffer		last;
+} GjTouched;
+
+/* To be called before the scan reads the page in a buffer, when it has done with those before. */
+extern void gj_touch_page(GjTouched *run, Buffer buffer);
+
 /* ---- the visible tuples of one heap page as vectors of values ---- */
 
 /* An attribute up to the last one that is read. */

@@ -187,12 +187,24 @@ account(SeqScanState *child, HeapScanDesc scan, const Counts *counts)
 	}
 }
 
+/* Does another input have the same table, whose pages this process then reads twice? */
 static bool
-feed_pages(GjFeeder *feeder, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
-		   Counts *counts)
+is_read_twice(const GjPlan *plan, int input)
 {
+	for (int i = 0; i < plan->ninputs; i++)
+		if (i != input && plan->inputs[i].relid == plan->inputs[input].relid)
+			return true;
+	return false;
+}
+
+static bool
+feed_pages(GjFeeder *feeder, int input, GjWriter *writer, HeapScanDesc scan, Counts *counts)
+{
+	GjPageFeed *feed = feeder->page_feeds[input];
+	bool		twice = is_read_twice(feeder->plan, input);
 	Relation	rel = scan->rs_base.rs_rd;
 	GjPrefetch	prefetch = {0};
+	GjTouched	touched = {0};
 	BlockNumber next;
 	bool		visible = true;
 
@@ -205,6 +217,8 @@ feed_pages(GjFeeder *feeder, GjPageFeed *feed, GjWriter *writer, HeapScanDesc sc
 		gj_read_heap_page(scan, block,
 						  gj_prefetched_page(&prefetch, rel, block, scan->rs_strategy),
 						  &visible);
+		if (!twice)
+			gj_touch_page(&touched, scan->rs_cbuf);
 		gj_prefetch_page(&prefetch, rel, next, scan->rs_cbuf, feed->rows->reach);
 		counts->tuples += scan->rs_ntuples;
 		if (!write_page(feed, writer, scan, &prefetch))
@@ -242,7 +256,7 @@ gj_feed_page(GjFeeder *feeder, int input, GjWriter *writer)
 			gj_page_rows_add_key(feed->rows, feeder->plan->filters[i].target.column,
 								 &feeder->filters[i]);
 	if (!feed->rows->none)
-		ok = feed_pages(feeder, feed, writer, scan, &counts);
+		ok = feed_pages(feeder, input, writer, scan, &counts);
 	unpin(scan);
 	account(child, scan, &counts);
 	return ok;
