@@ -13,7 +13,7 @@ import (
 func aggregateJob(rows int) []byte {
 	column := func(input, column int) string { return fmt.Sprintf(`{"input":%d,"column":%d}`, input, column) }
 	value := func(c int) string { return `{"column":` + column(0, c) + `}` }
-	return fmt.Appendf(nil, `{"version":2,"static":{"inputs":[
+	return fmt.Appendf(nil, `{"version":3,"static":{"inputs":[
 	 {"database":1,"relation":2,"name":"t","feed":"page","rows":%d,"row_bytes":32,"columns":%s}],
 	 "root":{"op":"project","columns":[%s,%s,%s,%s,%s],
 	 "child":{"op":"aggregate","id":1,"rows":10,"keys":[%s],"functions":[

@@ -172,7 +172,7 @@ func joinJob(left, right, out int) []byte {
 	input := func(name string, rows int) string {
 		return fmt.Sprintf(`{"database":1,"relation":2,"name":%q,"feed":"page","rows":%d,"row_bytes":32,"columns":%s}`, name, rows, jobColumns)
 	}
-	return fmt.Appendf(nil, `{"version":2,"static":{"inputs":[%s,%s],"root":{"op":"project",
+	return fmt.Appendf(nil, `{"version":3,"static":{"inputs":[%s,%s],"root":{"op":"project",
 	 "columns":[{"input":0,"column":1},{"input":1,"column":1},{"input":1,"column":2}],
 	 "child":{"op":"join","kind":"inner","rows":%d,"left":{"op":"scan","input":0},"right":{"op":"scan","input":1},
 	  "keys":[{"left":{"input":0,"column":0},"right":{"input":1,"column":0},"class":"int"}]}}},

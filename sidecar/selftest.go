@@ -13,7 +13,7 @@ import (
 )
 
 // selfTestJob joins two relations of one column of 8 bytes each.
-const selfTestJob = `{"version":2,"static":{"inputs":[
+const selfTestJob = `{"version":3,"static":{"inputs":[
   {"feed":"page","rows":4096,"columns":[{"attnum":1,"typmod":-1,"role":"value","encoding":"fixed","width":8,"align":8}]},
   {"feed":"page","rows":512,"columns":[{"attnum":1,"typmod":-1,"role":"value","encoding":"fixed","width":8,"align":8}]}],
  "root":{"op":"project","columns":[{"input":0,"column":0}],"child":{"op":"join","kind":"inner","rows":16384,

@@ -76,8 +76,18 @@ typedef struct GjInput
 	Index		rti;			/* of it, before set_plan_references shifts it */
 	double		rows;			/* planner's estimate, whole input */
 	double		passing;		/* fraction of them that pass filters */
-	int			ncolumns;
-	GjColumn   *columns;
+	int			ncolumns;		/* that are fed */
+	GjColumn   *columns;		/* those, then nhidden more */
+
+	/*
+	 * The daemon may keep the input's columns.  It then evaluates the table's
+	 * conditions itself, on all rows of the table, so it needs the columns that
+	 * only they read.  Those are not in the child's target list: resno is 0.
+	 */
+	bool		keepable;
+	int			nhidden;
+	char	   *condition;		/* of the table, in the daemon's language; NULL:
+								 * none */
 } GjInput;
 
 typedef struct GjOutput
@@ -275,7 +285,7 @@ extern GjPlan *gj_plan_read(CustomScan *scan);
 /* ---- job/json.c ---- */
 
 /* Version of the job's format, docs/job.md. */
-#define GJ_JOB_VERSION 2
+#define GJ_JOB_VERSION 3
 
 /* Returns palloc'd text.  Looks up the names of the tables. */
 extern char *gj_static_json(const GjPlan *plan);

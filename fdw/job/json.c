@@ -33,17 +33,20 @@ append_name(StringInfo json, const GjInput *input)
 }
 
 static void
-append_column(StringInfo json, const GjColumn *c)
+append_column(StringInfo json, const GjColumn *c, bool keepable)
 {
 	appendStringInfo(json, "{\"attnum\":%d,\"type\":%u,\"typmod\":%d,\"collation\":%u,"
-					 "\"role\":\"%s\",\"encoding\":\"%s\",\"width\":%d,\"align\":%d}",
+					 "\"role\":\"%s\",\"encoding\":\"%s\",\"width\":%d,\"align\":%d",
 					 c->computed != NULL ? 0 : c->attnum, c->type, c->typmod, c->collation,
 					 gj_is_key_form(c->form) ? "key" : "value",
 					 c->encoding == GJ_ENC_FIXED ? "fixed" : "varlena",
 					 c->width, c->align);
+	if (keepable)
+		appendStringInfo(json, ",\"form\":%d,\"scale\":%d", c->form, c->scale);
+	appendStringInfoChar(json, '}');
 }
 
-/* Bytes per row in extents, not counting validity bitmaps. */
+/* Bytes per row that is fed, in extents, not counting validity bitmaps. */
 static int64
 row_bytes(const GjInput *input)
 {
@@ -63,13 +66,21 @@ append_input(StringInfo json, const GjInput *input)
 	appendStringInfo(json, ",\"feed\":\"%s\",\"rows\":%.0f,\"row_bytes\":" INT64_FORMAT ",\"columns\":[",
 					 input->feed == GJ_FEED_PAGE ? "page" : "child",
 					 input->rows, row_bytes(input));
-	for (int i = 0; i < input->ncolumns; i++)
+	for (int i = 0; i < input->ncolumns + input->nhidden; i++)
 	{
 		if (i > 0)
 			appendStringInfoChar(json, ',');
-		append_column(json, &input->columns[i]);
+		append_column(json, &input->columns[i], input->keepable);
 	}
-	appendStringInfoString(json, "]}");
+	appendStringInfoChar(json, ']');
+	if (input->keepable)
+	{
+		appendStringInfo(json, ",\"kept\":{\"hidden\":%d", input->nhidden);
+		if (input->condition != NULL)
+			appendStringInfo(json, ",\"condition\":%s", input->condition);
+		appendStringInfoChar(json, '}');
+	}
+	appendStringInfoChar(json, '}');
 }
 
 static void

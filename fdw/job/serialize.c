@@ -101,7 +101,13 @@ put_input(Numbers *numbers, List **nodes, const GjInput *input)
 	put_double(numbers, input->rows);
 	put_double(numbers, input->passing);
 	put(numbers, input->ncolumns);
-	for (int i = 0; i < input->ncolumns; i++)
+	put(numbers, input->keepable);
+	if (input->keepable)
+	{
+		put(numbers, input->nhidden);
+		put_text(numbers, nodes, input->condition);
+	}
+	for (int i = 0; i < input->ncolumns + input->nhidden; i++)
 		put_column(numbers, nodes, &input->columns[i]);
 }
 
@@ -311,8 +317,14 @@ get_input(Source *source, GjInput *input)
 	input->rows = get_double(source);
 	input->passing = get_double(source);
 	input->ncolumns = get_length(source);
-	input->columns = palloc0(Max(1, input->ncolumns) * sizeof(GjColumn));
-	for (int i = 0; i < input->ncolumns; i++)
+	input->keepable = get(source);
+	if (input->keepable)
+	{
+		input->nhidden = get_length(source);
+		input->condition = get_text(source);
+	}
+	input->columns = palloc0(Max(1, input->ncolumns + input->nhidden) * sizeof(GjColumn));
+	for (int i = 0; i < input->ncolumns + input->nhidden; i++)
 		get_column(source, &input->columns[i]);
 }
 

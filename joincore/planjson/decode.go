@@ -59,10 +59,10 @@ func build(w *wireJob) (*Job, error) {
 		Snapshot:   w.Runtime.Snapshot,
 		LSN:        w.Runtime.LSN,
 	}
-	if err := job.addInputs(w.Static.Inputs); err != nil {
+	if err := job.addParameters(w.Runtime.Parameters); err != nil { // conditions of inputs read them
 		return nil, err
 	}
-	if err := job.addParameters(w.Runtime.Parameters); err != nil {
+	if err := job.addInputs(w.Static.Inputs); err != nil {
 		return nil, err
 	}
 	if name := w.Runtime.Algorithm; name != nil {
@@ -89,6 +89,9 @@ func build(w *wireJob) (*Job, error) {
 		return nil, fmt.Errorf("root.columns%w", err)
 	}
 	if job.Plan, err = joincore.Check(job.plan); err != nil {
+		return nil, err
+	}
+	if _, err := job.PlanFor(job.all()); err != nil { // each input's condition is checked for itself
 		return nil, err
 	}
 	for i, c := range job.Plan.Output {
@@ -266,7 +269,13 @@ func (j *Job) addInput(w *wireInput) error {
 			Attnum: c.Attnum, Type: c.Type, Typmod: c.Typmod, Collation: c.Collation, KeyOnly: c.Role == "key",
 		})
 	}
+	kept, err := j.keptForm(w, &in, physical.Columns)
+	if err != nil {
+		return err
+	}
+	physical.Columns = physical.Columns[:len(physical.Columns)-in.Hidden]
 	j.Inputs = append(j.Inputs, in)
+	j.kept = append(j.kept, kept)
 	j.plan.Inputs = append(j.plan.Inputs, physical)
 	return nil
 }

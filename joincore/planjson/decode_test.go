@@ -23,7 +23,7 @@ const (
 func job(root string) string {
 	input := `{"database":1,"relation":2,"name":"public.t","feed":"page","rows":10,"row_bytes":24,"columns":[` +
 		intColumn + "," + varlenaColumn + "," + keyColumn + `]}`
-	return `{"version":2,"static":{"inputs":[` + input + "," + input + `],"root":` + root + `},"runtime":` + runtimeEmpty + `}`
+	return `{"version":3,"static":{"inputs":[` + input + "," + input + `],"root":` + root + `},"runtime":` + runtimeEmpty + `}`
 }
 
 func project(columns, child string) string {
@@ -191,8 +191,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"duplicate member":        {strings.Replace(job(project("", ok)), `"rows":10`, `"rows":10,"rows":11`, 1), "twice"},
 		"depth":                   {strings.Repeat("[", 100000), "deeper"},
 		"depth of objects":        {strings.Repeat(`{"child":`, 100000), "deeper"},
-		"no inputs":               {`{"version":2,"static":{"inputs":[],"root":{}},"runtime":` + runtimeEmpty + `}`, "inputs"},
-		"no runtime":              {`{"version":2,"static":{"inputs":[],"root":{}}}`, "required"},
+		"no inputs":               {`{"version":3,"static":{"inputs":[],"root":{}},"runtime":` + runtimeEmpty + `}`, "inputs"},
+		"no runtime":              {`{"version":3,"static":{"inputs":[],"root":{}}}`, "required"},
 		"root is a join":          {job(ok), "project"},
 		"project below":           {job(project("", project("", ok))), "only at the root"},
 		"unknown operator":        {job(project("", `{"op":"sort"}`)), "unknown operator"},
@@ -264,7 +264,7 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestDecodeRefusesOtherVersions(t *testing.T) {
-	for _, v := range []string{"0", "1", "3", "-1"} {
+	for _, v := range []string{"0", "1", "2", "4", "-1"} {
 		_, err := Decode([]byte(`{"version":` + v + `,"future":{"a":1}}`))
 		if !errors.Is(err, ErrVersion) {
 			t.Errorf("version %s: got %v", v, err)
@@ -275,8 +275,8 @@ func TestDecodeRefusesOtherVersions(t *testing.T) {
 // TestDecodeBoundsItsWork: hostile sizes are refused before anything is built.
 func TestDecodeBoundsItsWork(t *testing.T) {
 	for name, b := range map[string][]byte{
-		"long string": []byte(`{"version":2,"s":"` + strings.Repeat("a", 100<<20) + `"}`),
-		"many nodes":  []byte(`{"version":2,"static":{"inputs":[` + strings.Repeat("{},", 300000) + `{}]}}`),
+		"long string": []byte(`{"version":3,"s":"` + strings.Repeat("a", 100<<20) + `"}`),
+		"many nodes":  []byte(`{"version":3,"static":{"inputs":[` + strings.Repeat("{},", 300000) + `{}]}}`),
 	} {
 		n := testing.AllocsPerRun(1, func() {
 			if _, err := Decode(b); !errors.Is(err, ErrMalformed) {
@@ -296,7 +296,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(filters("[" + filter(ref(1, 0), ref(0, 0)) + "]")))
 	f.Add([]byte(named(`"smj-om"`)))
 	f.Add([]byte(named(`"merge"`)))
-	f.Add([]byte(`{"version":3}`))
+	f.Add([]byte(`{"version":4}`))
 	for text := range values {
 		f.Add([]byte(filtered(equals(text))))
 	}

@@ -42,7 +42,7 @@ func (j *Job) inputColumn(w *wireRef) (joincore.ColumnRef, error) {
 	case err != nil:
 	case c.Input < 0 || c.Input >= len(j.Inputs):
 		err = fmt.Errorf("there is no input %d", c.Input)
-	case c.Column < 0 || c.Column >= len(j.Inputs[c.Input].Columns):
+	case c.Column < 0 || c.Column >= len(j.plan.Inputs[c.Input].Columns):
 		err = fmt.Errorf("input %d has no column %d", c.Input, c.Column)
 	}
 	return c, err

@@ -10,7 +10,7 @@ import (
 )
 
 // Version is the version of the format that this package reads.
-const Version = 2
+const Version = 3
 
 // Limits of a job. They bound the work of decoding hostile input.
 const (
@@ -30,7 +30,8 @@ var (
 	ErrVersion = errors.New("unknown job version")
 )
 
-// Job is a decoded job: the plan and the attributes that the daemon reports.
+// Job is a decoded job: the plan and the attributes that the daemon reports. Plan is the one
+// whose inputs are all fed: see PlanFor.
 type Job struct {
 	Plan       *joincore.Checked
 	Text       []byte  // the JSON that was decoded, which the Job owns
@@ -41,6 +42,7 @@ type Job struct {
 	LSN        string
 
 	plan       *joincore.Plan        // until it is complete and checked
+	kept       []keptForm            // parallel to Inputs
 	texts      map[int][]byte        // parameters of the plan that are texts
 	aggregates []*joincore.Aggregate // by number, behind those of inputs
 }
@@ -57,9 +59,11 @@ type Input struct {
 	Database uint32
 	Relation uint32
 	Name     string
-	Feed     string // "page" or "child"
-	RowBytes float64
-	Columns  []Column
+	Feed     string   // "page" or "child"
+	RowBytes float64  // of the columns that are fed
+	Columns  []Column // the fed ones, then the hidden ones
+	Kept     bool     // its columns may be kept: PlanFor
+	Hidden   int      // number of columns at the end that only its condition reads
 }
 
 // Column is PostgreSQL's description of a column of an input.
@@ -69,4 +73,6 @@ type Column struct {
 	Typmod    int32
 	Collation uint32
 	KeyOnly   bool // a canonical form of a key, compared but never returned
+	Form      int  // what the bytes mean, a number of the extension's GjForm; only of an input that may be kept
+	Scale     int  // decimals of a number in that form
 }

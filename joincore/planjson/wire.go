@@ -29,6 +29,12 @@ type wireInput struct {
 	Rows     float64      `json:"rows"`
 	RowBytes float64      `json:"row_bytes"`
 	Columns  []wireColumn `json:"columns"`
+	Kept     *wireKept    `json:"kept"`
+}
+
+type wireKept struct {
+	Hidden    int       `json:"hidden"`
+	Condition *wireExpr `json:"condition"`
 }
 
 type wireColumn struct {
@@ -40,6 +46,8 @@ type wireColumn struct {
 	Encoding  string `json:"encoding"`
 	Width     int    `json:"width"`
 	Align     int    `json:"align"`
+	Form      *int   `json:"form"`
+	Scale     *int   `json:"scale"`
 }
 
 type wireNode struct {

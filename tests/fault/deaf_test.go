@@ -33,7 +33,7 @@ func int8Job(joins int) []byte {
 		root = fmt.Sprintf(`{"op":"join","kind":"inner","rows":1,"left":%s,"right":{"op":"scan","input":%d},
 			"keys":[{"left":{"input":0,"column":0},"right":{"input":%[2]d,"column":0},"class":"int"}]}`, root, i)
 	}
-	return fmt.Appendf(nil, `{"version":2,"static":{"inputs":[%s],"root":{"op":"project","columns":[{"input":0,"column":0}],"child":%s}},
+	return fmt.Appendf(nil, `{"version":3,"static":{"inputs":[%s],"root":{"op":"project","columns":[{"input":0,"column":0}],"child":%s}},
 		"runtime":{"generation":1,"parameters":[],"snapshot":"","lsn":""}}`, strings.Join(inputs, ","), root)
 }
 

@@ -33,7 +33,7 @@ func Write(p *joincore.Plan) []byte {
 		runtime["algorithm"] = p.Algorithm.String()
 	}
 	text, err := json.Marshal(object{
-		"version": 2,
+		"version": 3,
 		"static": object{
 			"inputs": inputs,
 			"root":   object{"op": "project", "columns": refs(p.Output), "child": node(p.Root)},
