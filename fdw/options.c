@@ -39,6 +39,7 @@ double		gj_return_column_cost = 0.0008;
 double		gj_ns_cost = 0.0003;	/* GJ_NS_COST */
 double		gj_cost_margin = 0.1;
 int			gj_algorithm = GJ_ALGORITHM_AUTO;
+int			gj_keep = GJ_KEEP_AUTO;
 
 static int	without = GJ_CORRECTIONS;	/* gpujoin.debug_without */
 
@@ -72,6 +73,13 @@ static const struct config_enum_entry algorithms[] = {
 	{"smj-om", GJ_ALGORITHM_SMJ_OM, false},
 	{"smj-um", GJ_ALGORITHM_SMJ_UM, false},
 	{"npj", GJ_ALGORITHM_NPJ, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry keeps[] = {
+	{"auto", GJ_KEEP_AUTO, false},
+	{"off", GJ_KEEP_OFF, false},
+	{"always", GJ_KEEP_ALWAYS, false},
 	{NULL, 0, false}
 };
 
@@ -153,6 +161,11 @@ gj_define_options(void)
 							 "Algorithm by which gpujoind executes joins.",
 							 "With auto, gpujoind chooses one for each join. A join that cannot be executed by the algorithm is executed by another one, and EXPLAIN ANALYZE shows why.",
 							 &gj_algorithm, gj_algorithm, algorithms,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomEnumVariable("gpujoin.keep",
+							 "Keeps columns of tables in gpujoind for later joins.",
+							 "With auto, gpujoind keeps the columns that joins use repeatedly; with always, from the first use on. Rows are read from the table wherever it has changed.",
+							 &gj_keep, gj_keep, keeps,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	define_bool("gpujoin.explain_rejected",
 				"Emits notices that say why joins were not offloaded.", NULL,

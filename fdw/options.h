@@ -80,6 +80,16 @@ extern int	gj_algorithm;		/* GjAlgorithm */
 /* The name of an algorithm, as the setting and the job write it. */
 extern const char *gj_algorithm_name(GjAlgorithm algorithm);
 
+/* Which columns the daemon may keep for later jobs. */
+typedef enum GjKeep
+{
+	GJ_KEEP_AUTO,				/* those that jobs use repeatedly */
+	GJ_KEEP_OFF,				/* none, and none that are kept are used */
+	GJ_KEEP_ALWAYS				/* all that a job uses */
+} GjKeep;
+
+extern int	gj_keep;			/* GjKeep */
+
 extern void gj_define_options(void);
 
 #endif							/* OPTIONS_H */

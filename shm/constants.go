@@ -16,8 +16,8 @@ package shm
 
 // Versions, which both sides must have in common.
 const (
-	ProtocolVersion = 4
-	LayoutVersion   = 11
+	ProtocolVersion = 5
+	LayoutVersion   = 12
 )
 
 // Extents.
@@ -53,6 +53,15 @@ const (
 	OpenRewind  = 0x1
 	WholeShare  = 1000
 	MaxText     = 1024 // bytes of text after Failed
+)
+
+// Kept columns.
+const (
+	GroupBlocks = 32672 // blocks of one page of the visibility map
+	GroupBitmap = 4088  // bytes of a Bitmap
+	MaxGroups   = 1000  // a larger table is not kept
+	PagesAlways = 0x1   // capture at the first use
+	KeptCapture = 0x1   // fed blocks are to be sent in CAPTURED
 )
 
 // Statistics.

@@ -63,6 +63,9 @@ func Describe(v any) string {
 			out = append(out, fmt.Sprintf("%s={%s}", name, Describe(val.Interface())))
 		case f.Type.Kind() == reflect.Array && f.Type.Elem().Kind() == reflect.Uint8 && name == "token":
 			out = append(out, name+"=<secret>")
+		case f.Type == reflect.TypeFor[Bitmap]():
+			bitmap := val.Interface().(Bitmap)
+			out = append(out, fmt.Sprintf("%s=<%d blocks>", name, bitmap.Count()))
 		case f.Type.Kind() == reflect.Array && f.Type.Elem().Kind() == reflect.Uint8:
 			text := make([]byte, val.Len())
 			reflect.Copy(reflect.ValueOf(text), val)

@@ -102,6 +102,11 @@ const (
 	MsgInputFed
 	MsgFilterGet
 	MsgFiltered
+	MsgPages
+	MsgKeptGet
+	MsgBlocksGet
+	MsgProved
+	MsgCaptured
 )
 
 // Messages of the daemon.
@@ -118,6 +123,8 @@ const (
 	MsgStats
 	MsgStatus
 	MsgFilter
+	MsgKept
+	MsgBlocks
 )
 
 // MaxJob is the longest job in JSON that Open may carry.
@@ -157,6 +164,11 @@ var shapes = map[Message]shape{
 	MsgInputFed:    fixed[InputFed]("INPUT_FED"),
 	MsgFilterGet:   fixed[FilterGet]("FILTER_GET"),
 	MsgFiltered:    fixed[Filtered]("FILTERED"),
+	MsgPages:       upTo[Pages]("PAGES", Sizeof[Pages]()+MaxGroups*Sizeof[Group](), 0),
+	MsgKeptGet:     fixed[KeptGet]("KEPT_GET"),
+	MsgBlocksGet:   fixed[BlocksGet]("BLOCKS_GET"),
+	MsgProved:      fixed[Proved]("PROVED"),
+	MsgCaptured:    upTo[Captured]("CAPTURED", FrameMax, 0),
 
 	MsgWelcome:     fixed[Welcome]("WELCOME"),
 	MsgAdmitted:    fixed[Admitted]("ADMITTED"),
@@ -170,6 +182,8 @@ var shapes = map[Message]shape{
 	MsgStats:       upTo[Stats]("STATS", FrameMax, 0),
 	MsgStatus:      {name: "STATUS", max: FrameMax},
 	MsgFilter:      upTo[Filter]("FILTER", Sizeof[Filter](), 1),
+	MsgKept:        upTo[Kept]("KEPT", Sizeof[Kept]()+MaxGroups, 0),
+	MsgBlocks:      upTo[Blocks]("BLOCKS", Sizeof[Blocks]()+8*GroupBlocks, 0),
 }
 
 // Known reports whether the protocol has a message of type m.

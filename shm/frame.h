@@ -44,6 +44,12 @@ enum gj_message
 	GJ_INPUT_FED = 15,			/* gj_input_fed: fed all rows of a source */
 	GJ_FILTER_GET = 16,			/* gj_filter_get: send a filter when it exists */
 	GJ_FILTERED = 17,			/* gj_filtered: a filter's effect on a feed */
+	GJ_PAGES = 18,				/* gj_pages, then groups: the visibility map */
+	GJ_KEPT_GET = 19,			/* gj_kept_get: how to feed an input */
+	GJ_BLOCKS_GET = 20,			/* gj_blocks_get: which blocks of a group to feed */
+	GJ_PROVED = 21,				/* gj_proved: blocks that need not be fed */
+	GJ_CAPTURED = 22,			/* gj_captured, then blocks: a batch of an input, of
+								 * whole blocks; unmapped */
 
 	/* daemon to backend */
 	GJ_WELCOME = 65,			/* gj_welcome, answers HELLO */
@@ -58,8 +64,10 @@ enum gj_message
 	GJ_STATS = 74,				/* gj_stats, then joins, phases, aggregates,
 								 * filters, participants */
 	GJ_STATUS = 75,				/* JSON */
-	GJ_FILTER = 76				/* gj_filter, with 1 fd unless there is none,
+	GJ_FILTER = 76,				/* gj_filter, with 1 fd unless there is none,
 								 * answers FILTER_GET */
+	GJ_KEPT = 77,				/* gj_kept, then states, answers PAGES and KEPT_GET */
+	GJ_BLOCKS = 78				/* gj_blocks, then LSNs, answers BLOCKS_GET */
 };
 
 #define GJ_TOKEN_SIZE 16

@@ -149,3 +149,32 @@ func FuzzPlanBatch(f *testing.F) {
 		}
 	})
 }
+
+// FuzzKept decodes every list of the messages on kept columns, and encodes what was
+// accepted.
+func FuzzKept(f *testing.F) {
+	f.Add(AppendPages(nil, &Pages{Blocks: 3}, []Group{{LSN: 8, Visible: Bitmap{5}}}))
+	f.Add(AppendKept(nil, &Kept{Mode: FeedKept, Blocks: 3}, []GroupState{GroupMixed}))
+	f.Add(AppendBlocks(nil, &Blocks{Prove: Bitmap{1}}, []uint64{7}))
+	f.Add(AppendCaptured(nil, &Captured{Rows: 10}, []CapturedBlock{{LSN: 6, Block: 1}, {Block: 2, FirstRow: 4}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = clip(b)
+		if len(b) < FrameSize {
+			return
+		}
+		body := b[FrameSize:len(b):len(b)]
+		same := func(again []byte, err error) {
+			if err == nil && !bytes.Equal(again[FrameSize:], body) {
+				t.Fatal("a message changed on the way")
+			}
+		}
+		pages, groups, err := DecodePages(body)
+		same(AppendPages(nil, &pages, groups), err)
+		kept, states, err := DecodeKept(body)
+		same(AppendKept(nil, &kept, states), err)
+		blocks, lsns, err := DecodeBlocks(body)
+		same(AppendBlocks(nil, &blocks, lsns), err)
+		captured, list, err := DecodeCaptured(body)
+		same(AppendCaptured(nil, &captured, list), err)
+	})
+}

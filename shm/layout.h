@@ -5,7 +5,7 @@
  *
  *  1. extents: sealed memfds of one fixed size that hold one batch of rows in
  *     column layout, consecutive long values (extent.h), or a filter (filter.h),
- *  2. frames: the control messages on the unix socket (frame.h, stats.h), and
+ *  2. frames: the control messages on the unix socket (frame.h, kept.h, stats.h), and
  *  3. the status file (status.h).
  *
  * These files are authoritative; shm/ mirrors them in Go, and a test compares
@@ -19,12 +19,13 @@
 #ifndef GPUJOIN_LAYOUT_H
 #define GPUJOIN_LAYOUT_H
 
-#define GJ_PROTOCOL_VERSION 4
-#define GJ_LAYOUT_VERSION	11
+#define GJ_PROTOCOL_VERSION 5
+#define GJ_LAYOUT_VERSION	12
 
 #include "extent.h"
 #include "filter.h"
 #include "frame.h"
+#include "kept.h"
 #include "stats.h"
 #include "status.h"
 

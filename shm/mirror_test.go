@@ -23,6 +23,8 @@ var mirrors = map[string]any{
 	"gj_filter_stats": FilterStats{}, "gj_filter_header": FilterHeader{}, "gj_input_fed": InputFed{}, "gj_filter_get": FilterGet{},
 	"gj_filtered": Filtered{}, "gj_filter": Filter{}, "gj_column": Column{}, "gj_batch": Batch{},
 	"gj_chain_ref": ChainRef{}, "gj_chain_header": ChainHeader{}, "gj_load": Load{}, "gj_status": Status{},
+	"gj_pages": Pages{}, "gj_group": Group{}, "gj_kept_get": KeptGet{}, "gj_kept": Kept{}, "gj_blocks_get": BlocksGet{},
+	"gj_blocks": Blocks{}, "gj_proved": Proved{}, "gj_captured": Captured{}, "gj_captured_block": CapturedBlock{},
 }
 
 // constants are the values of the macros and enumerators of layout.h.
@@ -51,7 +53,13 @@ var constants = map[string]int64{
 	"GJ_RUNNING": int64(MsgRunning), "GJ_RESULT": int64(MsgResult), "GJ_END": int64(MsgEnd),
 	"GJ_CHAIN_EXTENT": int64(MsgChainExtent), "GJ_STATS": int64(MsgStats), "GJ_STATUS": int64(MsgStatus),
 	"GJ_INPUT_FED": int64(MsgInputFed), "GJ_FILTER_GET": int64(MsgFilterGet), "GJ_FILTERED": int64(MsgFiltered),
-	"GJ_FILTER":        int64(MsgFilter),
+	"GJ_FILTER": int64(MsgFilter), "GJ_PAGES": int64(MsgPages), "GJ_KEPT_GET": int64(MsgKeptGet),
+	"GJ_BLOCKS_GET": int64(MsgBlocksGet), "GJ_PROVED": int64(MsgProved), "GJ_CAPTURED": int64(MsgCaptured),
+	"GJ_KEPT": int64(MsgKept), "GJ_BLOCKS": int64(MsgBlocks),
+	"GJ_GROUP_BLOCKS": GroupBlocks, "GJ_GROUP_BITMAP": GroupBitmap, "GJ_MAX_GROUPS": MaxGroups,
+	"GJ_PAGES_ALWAYS": PagesAlways, "GJ_KEPT_CAPTURE": KeptCapture,
+	"GJ_FEED_PLAIN": int64(FeedPlain), "GJ_FEED_KEPT": int64(FeedKept),
+	"GJ_GROUP_FED": int64(GroupFed), "GJ_GROUP_KEPT": int64(GroupKept), "GJ_GROUP_MIXED": int64(GroupMixed),
 	"GJ_FAIL_PROTOCOL": int64(FailProtocol), "GJ_FAIL_VERSION": int64(FailVersion),
 	"GJ_FAIL_UNSUPPORTED": int64(FailUnsupported), "GJ_FAIL_BUSY": int64(FailBusy), "GJ_FAIL_BUDGET": int64(FailBudget),
 	"GJ_FAIL_PROVIDER": int64(FailProvider), "GJ_FAIL_STOPPING": int64(FailStopping), "GJ_FAIL_INTERNAL": int64(FailInternal),

@@ -23,6 +23,7 @@ type Struct interface {
 		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
 		Grant | Result | ChainExtent | Stats | JoinStats | PhaseStats | AggregateStats | FilterStats | ParticipantStats |
 		InputFed | FilterGet | Filtered | Filter |
+		Pages | Group | KeptGet | Kept | BlocksGet | Blocks | Proved | Captured | CapturedBlock |
 		Column | Batch | ChainRef | ChainHeader | FilterHeader | Load | Status
 }
 

@@ -37,6 +37,13 @@ func TestGoldenTrace(t *testing.T) {
 		AppendFrame(nil, MsgFilterGet, 0, &FilterGet{Filter: 2}),
 		AppendFrame(nil, MsgFilter, 1, &Filter{Extent: 102, Filter: 2, Kind: uint32(FilterBloom)}),
 		AppendFrame(nil, MsgFiltered, 0, &Filtered{Filter: 2, Tested: 1000, Dropped: 990}),
+		AppendPages(nil, &Pages{Flags: PagesAlways, ServerStart: -5, Timeline: 1, Database: 5, Tablespace: 1663, File: 16385, Blocks: 3, Flushed: 9}, []Group{{LSN: 8, Visible: Bitmap{5}}}),
+		AppendFrame(nil, MsgKeptGet, 0, &KeptGet{Input: 1}),
+		AppendKept(nil, &Kept{Input: 1, Mode: FeedKept, Flags: KeptCapture, Blocks: GroupBlocks + 1}, []GroupState{GroupKept, GroupMixed}),
+		AppendFrame(nil, MsgBlocksGet, 0, &BlocksGet{Input: 1, Group: 1}),
+		AppendBlocks(nil, &Blocks{Input: 1, Group: 1, Prove: Bitmap{1}}, []uint64{7}),
+		AppendFrame(nil, MsgProved, 0, &Proved{Input: 1, Group: 1, Blocks: Bitmap{1}}),
+		AppendCaptured(nil, &Captured{Extent: 103, Input: 1, Rows: 10}, []CapturedBlock{{LSN: 6, Block: 1}, {Block: 2, FirstRow: 4}}),
 		AppendFrame(nil, MsgFed, 0, &Fed{Rows: 4096, Bytes: 65536, FeedUS: 77, WaitUS: 7}),
 		AppendEmpty(nil, MsgFedOK),
 		AppendFrame(nil, MsgRun, 0, &Run{Generation: 1}),
@@ -97,7 +104,7 @@ func TestDump(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=11 chain=7", "filter version=11 kind=2 bytes=8 keys=3", "status file version=11", "pid=5"} {
+	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=12 chain=7", "filter version=12 kind=2 bytes=8 keys=3", "status file version=12", "pid=5"} {
 		if !bytes.Contains(out.Bytes(), []byte(want)) {
 			t.Errorf("no %q in:\n%s", want, out.Bytes())
 		}

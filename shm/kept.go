@@ -1,0 +1,299 @@
+package shm
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// ErrKept reports a message on kept columns that contradicts itself.
+var ErrKept = errors.New("malformed message on kept columns")
+
+// Bitmap has one bit for each block of a group, the least significant bit of a byte
+// first. Bits of blocks that do not exist are 0.
+type Bitmap [GroupBitmap]byte
+
+// Pages is gj_pages; Groups pages of the visibility map follow it.
+type Pages struct {
+	Input       uint32 `c:"input"`
+	Flags       uint32 `c:"flags"`        // PagesAlways
+	ServerStart int64  `c:"server_start"` // as PostgreSQL counts time
+	Timeline    uint32 `c:"timeline"`
+	Database    uint32 `c:"database"`
+	Tablespace  uint32 `c:"tablespace"`
+	File        uint32 `c:"file"` // relfilenode
+	Blocks      uint32 `c:"blocks"`
+	Groups      uint32 `c:"groups"`
+	Flushed     uint64 `c:"flushed"` // what has a lower or the same LSN is on disk
+}
+
+// Group is gj_group, one page of the visibility map.
+type Group struct {
+	LSN     uint64 `c:"lsn"` // 0: the page does not exist or has none
+	Visible Bitmap `c:"visible"`
+}
+
+// KeptGet is gj_kept_get: a participant that has attached asks for Kept.
+type KeptGet struct {
+	Input    uint32 `c:"input"`
+	Reserved uint32 `c:"reserved"`
+}
+
+// FeedMode says how an input is fed.
+type FeedMode uint32
+
+const (
+	// FeedPlain: all rows that pass the conditions, without hidden columns.
+	FeedPlain FeedMode = iota
+	// FeedKept: by the states of its groups, with hidden columns.
+	FeedKept
+)
+
+// Kept is gj_kept, the answer to Pages and KeptGet; Groups states follow it.
+type Kept struct {
+	Input    uint32   `c:"input"`
+	Mode     FeedMode `c:"mode"`
+	Flags    uint32   `c:"flags"` // KeptCapture
+	Blocks   uint32   `c:"blocks"`
+	Groups   uint32   `c:"groups"`
+	Reserved uint32   `c:"reserved"`
+}
+
+// GroupState says how a group of an input in FeedKept is fed.
+type GroupState uint8
+
+const (
+	// GroupFed: each block is fed.
+	GroupFed GroupState = iota
+	// GroupKept: no block is fed.
+	GroupKept
+	// GroupMixed: Blocks says which.
+	GroupMixed
+)
+
+// BlocksGet is gj_blocks_get: a participant asks for the Blocks of a group.
+type BlocksGet struct {
+	Input uint32 `c:"input"`
+	Group uint32 `c:"group"`
+}
+
+// Blocks is gj_blocks, the answer to BlocksGet; LSNs numbers of 8 bytes follow it, one
+// for each bit of Prove.
+type Blocks struct {
+	Input    uint32 `c:"input"`
+	Group    uint32 `c:"group"`
+	LSNs     uint32 `c:"lsns"`
+	Reserved uint32 `c:"reserved"`
+	Kept     Bitmap `c:"kept"`  // served
+	Prove    Bitmap `c:"prove"` // served if the page has the LSN that the message names
+}
+
+// Proved is gj_proved: blocks whose LSN a participant found equal.
+type Proved struct {
+	Input  uint32 `c:"input"`
+	Group  uint32 `c:"group"`
+	Blocks Bitmap `c:"blocks"`
+}
+
+// Captured is gj_captured: an extent holds a batch of all rows of Blocks blocks, which
+// follow.
+type Captured struct {
+	Extent   uint64 `c:"extent"`
+	Input    uint32 `c:"input"`
+	Rows     uint32 `c:"rows"` // > 0; equals Batch.Rows
+	Blocks   uint32 `c:"blocks"`
+	Reserved uint32 `c:"reserved"`
+}
+
+// CapturedBlock is gj_captured_block.
+type CapturedBlock struct {
+	LSN      uint64 `c:"lsn"` // of the page; 0: the block must not be kept
+	Block    uint32 `c:"block"`
+	FirstRow uint32 `c:"first_row"` // in the batch
+}
+
+// Groups returns the number of groups of a table of so many blocks.
+func Groups(blocks uint32) int {
+	return int((uint64(blocks) + GroupBlocks - 1) / GroupBlocks)
+}
+
+// GroupLength returns the number of blocks in a group of a table of so many blocks.
+func GroupLength(blocks uint32, group int) int {
+	return max(0, int(min(int64(blocks)-int64(group)*GroupBlocks, GroupBlocks)))
+}
+
+// Within reports whether the bitmap has no bit of a block from n on.
+func (m *Bitmap) Within(n int) bool {
+	if n/8 >= len(m) {
+		return true
+	}
+	if m[n/8]>>(n%8) != 0 {
+		return false
+	}
+	for _, b := range m[n/8+1:] {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Count returns the number of bits that are 1.
+func (m *Bitmap) Count() int {
+	n := 0
+	for _, b := range m {
+		n += bits.OnesCount8(b)
+	}
+	return n
+}
+
+// decodeList copies a T from the start of body, and n(T) structures U that must be all
+// that follows it.
+func decodeList[T, U Struct](body []byte, n func(*T) uint32) (v T, list []U, err error) {
+	v, rest, err := DecodePrefix[T](body)
+	if err != nil {
+		return v, nil, err
+	}
+	if int64(len(rest)) != int64(n(&v))*int64(Sizeof[U]()) {
+		return v, nil, fmt.Errorf("%w: %d bytes for a list of %d", ErrKept, len(rest), n(&v))
+	}
+	list = make([]U, n(&v))
+	for i := range list {
+		if list[i], rest, err = DecodePrefix[U](rest); err != nil {
+			return v, nil, err
+		}
+	}
+	return v, list, nil
+}
+
+// AppendPages appends a PAGES message. It sets p.Groups.
+func AppendPages(dst []byte, p *Pages, groups []Group) []byte {
+	start := len(dst)
+	p.Groups = uint32(len(groups))
+	dst = appendAll(Append(BeginFrame(dst, MsgPages, 0), p), groups)
+	FinishFrame(dst, start)
+	return dst
+}
+
+// DecodePages returns the body of a PAGES message and its pages of the visibility map,
+// which are those of all its blocks.
+func DecodePages(body []byte) (Pages, []Group, error) {
+	p, groups, err := decodeList[Pages, Group](body, func(p *Pages) uint32 { return p.Groups })
+	if err != nil {
+		return p, nil, err
+	}
+	if p.Blocks == 0 || len(groups) != Groups(p.Blocks) || p.Flags&^PagesAlways != 0 {
+		return p, nil, fmt.Errorf("%w: %d groups of %d blocks, flags %#x", ErrKept, len(groups), p.Blocks, p.Flags)
+	}
+	if last := len(groups) - 1; !groups[last].Visible.Within(GroupLength(p.Blocks, last)) || !fills(groups) {
+		return p, nil, fmt.Errorf("%w: a visible block after the end of the table", ErrKept)
+	}
+	return p, groups, nil
+}
+
+// fills reports whether no group has a bit of a block that no group can have.
+func fills(groups []Group) bool {
+	for i := range groups {
+		if !groups[i].Visible.Within(GroupBlocks) {
+			return false
+		}
+	}
+	return true
+}
+
+// AppendKept appends a KEPT message. It sets k.Groups.
+func AppendKept(dst []byte, k *Kept, states []GroupState) []byte {
+	start := len(dst)
+	k.Groups = uint32(len(states))
+	dst = Append(BeginFrame(dst, MsgKept, 0), k)
+	for _, s := range states {
+		dst = append(dst, byte(s))
+	}
+	FinishFrame(dst, start)
+	return dst
+}
+
+// DecodeKept returns the body of a KEPT message and the states of its groups, none in
+// FeedPlain.
+func DecodeKept(body []byte) (Kept, []GroupState, error) {
+	k, rest, err := DecodePrefix[Kept](body)
+	if err != nil {
+		return k, nil, err
+	}
+	groups := 0
+	if k.Mode == FeedKept {
+		groups = Groups(k.Blocks)
+	}
+	if k.Mode > FeedKept || int64(k.Groups) != int64(groups) || len(rest) != groups || k.Flags&^KeptCapture != 0 || k.Reserved != 0 {
+		return k, nil, fmt.Errorf("%w: mode %d, %d groups of %d blocks in %d bytes, flags %#x", ErrKept, k.Mode, k.Groups, k.Blocks, len(rest), k.Flags)
+	}
+	states := make([]GroupState, groups)
+	for i, s := range rest {
+		if states[i] = GroupState(s); states[i] > GroupMixed {
+			return k, nil, fmt.Errorf("%w: a group in state %d", ErrKept, s)
+		}
+	}
+	return k, states, nil
+}
+
+// AppendBlocks appends a BLOCKS message. It sets b.LSNs.
+func AppendBlocks(dst []byte, b *Blocks, lsns []uint64) []byte {
+	start := len(dst)
+	b.LSNs = uint32(len(lsns))
+	dst = Append(BeginFrame(dst, MsgBlocks, 0), b)
+	for _, lsn := range lsns {
+		dst = binary.LittleEndian.AppendUint64(dst, lsn)
+	}
+	FinishFrame(dst, start)
+	return dst
+}
+
+// DecodeBlocks returns the body of a BLOCKS message and an LSN for each block to prove.
+func DecodeBlocks(body []byte) (Blocks, []uint64, error) {
+	b, rest, err := DecodePrefix[Blocks](body)
+	if err != nil {
+		return b, nil, err
+	}
+	if int64(len(rest)) != 8*int64(b.LSNs) || b.Prove.Count() != int(b.LSNs) || b.Reserved != 0 {
+		return b, nil, fmt.Errorf("%w: %d LSNs in %d bytes for %d blocks", ErrKept, b.LSNs, len(rest), b.Prove.Count())
+	}
+	for i := range b.Kept {
+		if b.Kept[i]&b.Prove[i] != 0 {
+			return b, nil, fmt.Errorf("%w: a block is served and to be proved", ErrKept)
+		}
+	}
+	lsns := make([]uint64, b.LSNs)
+	for i := range lsns {
+		lsns[i] = binary.LittleEndian.Uint64(rest[8*i:])
+	}
+	return b, lsns, nil
+}
+
+// AppendCaptured appends a CAPTURED message. It sets c.Blocks.
+func AppendCaptured(dst []byte, c *Captured, blocks []CapturedBlock) []byte {
+	start := len(dst)
+	c.Blocks = uint32(len(blocks))
+	dst = appendAll(Append(BeginFrame(dst, MsgCaptured, 0), c), blocks)
+	FinishFrame(dst, start)
+	return dst
+}
+
+// DecodeCaptured returns the body of a CAPTURED message and its blocks, whose numbers
+// increase and to which all rows of the batch belong.
+func DecodeCaptured(body []byte) (Captured, []CapturedBlock, error) {
+	c, blocks, err := decodeList[Captured, CapturedBlock](body, func(c *Captured) uint32 { return c.Blocks })
+	if err != nil {
+		return c, nil, err
+	}
+	if c.Rows == 0 || len(blocks) == 0 || blocks[0].FirstRow != 0 || c.Reserved != 0 {
+		return c, nil, fmt.Errorf("%w: %d rows of %d blocks", ErrKept, c.Rows, len(blocks))
+	}
+	for i := range blocks {
+		b := &blocks[i]
+		if b.FirstRow > c.Rows || i > 0 && (b.Block <= blocks[i-1].Block || b.FirstRow < blocks[i-1].FirstRow) {
+			return c, nil, fmt.Errorf("%w: row %d of %d begins block %d", ErrKept, b.FirstRow, c.Rows, b.Block)
+		}
+	}
+	return c, blocks, nil
+}
