@@ -82,7 +82,7 @@ func (p *process) run(ctx context.Context, job *executor.Job, stats *joincore.St
 
 // encodeJob builds the start message of a job.
 func encodeJob(job *executor.Job) (*control.Start, error) {
-	start := &control.Start{Job: job.Text}
+	start := &control.Start{Job: job.Text, Kept: job.Kept}
 	for _, in := range job.Inputs {
 		relation := &control.Relation{}
 		for i := range in.Segments {

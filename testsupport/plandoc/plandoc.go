@@ -13,12 +13,26 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
+// Kept says what a job has of an input that may be kept.
+type Kept struct {
+	Hidden    int           // the last ones of its columns
+	Condition joincore.Expr // nil: none
+}
+
 // Write returns the plan as a job. Its inputs are tables without names. It panics if
 // the plan has a kind of node, condition or value that jobs do not have.
-func Write(p *joincore.Plan) []byte {
+func Write(p *joincore.Plan) []byte { return WriteKept(p, nil) }
+
+// WriteKept is Write of a plan of which these inputs, by number, may be kept. The columns of
+// such an input are the fed ones and the hidden ones.
+func WriteKept(p *joincore.Plan, kept map[int]Kept) []byte {
 	inputs := []object{}
 	for i := range p.Inputs {
-		inputs = append(inputs, input(&p.Inputs[i]))
+		in := input(&p.Inputs[i])
+		if k, ok := kept[i]; ok {
+			keep(in, k)
+		}
+		inputs = append(inputs, in)
 	}
 	parameters := []any{}
 	for _, v := range p.Parameters {
@@ -58,6 +72,18 @@ func input(in *joincore.Input) object {
 		})
 	}
 	return object{"feed": "page", "rows": in.Rows, "columns": columns}
+}
+
+// keep adds to an input what only one has that may be kept.
+func keep(in object, k Kept) {
+	for _, c := range in["columns"].([]object) {
+		c["form"], c["scale"] = 0, 0
+	}
+	o := object{"hidden": k.Hidden}
+	if k.Condition != nil {
+		o["condition"] = expr(k.Condition)
+	}
+	in["kept"] = o
 }
 
 func ref(c joincore.ColumnRef) object { return object{"input": c.Input, "column": c.Column} }

@@ -49,7 +49,10 @@ func (r *task) run(start *control.Start) *control.Done {
 	if err != nil {
 		return control.EncodeDone(err, nil)
 	}
-	plan := job.Plan
+	plan, err := job.PlanFor(start.GetKept())
+	if err != nil {
+		return control.EncodeDone(err, nil)
+	}
 	r.columns = len(plan.Output)
 	r.sink = newSink(r.columns, r.box.Put)
 	over := make(chan struct{})

@@ -541,6 +541,7 @@ type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"` // the job as the extension has sent it: JSON, docs/job.md
 	Inputs        []*Relation            `protobuf:"bytes,2,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Kept          uint64                 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"` // bit i: input i has all its columns, and its condition is to be evaluated
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -587,6 +588,13 @@ func (x *Start) GetInputs() []*Relation {
 		return x.Inputs
 	}
 	return nil
+}
+
+func (x *Start) GetKept() uint64 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
 }
 
 // Want asks for a batch. The worker may fill no memory but what it was granted.
@@ -1053,10 +1061,11 @@ const file_worker_proto_rawDesc = "" +
 	"\aemitted\x18\x02 \x03(\v2\x1a.gpujoin.worker.v1.EmittedR\aemitted\x12\x1c\n" +
 	"\tdiscarded\x18\x03 \x03(\x04R\tdiscarded\x12+\n" +
 	"\x04done\x18\x04 \x01(\v2\x17.gpujoin.worker.v1.DoneR\x04done\x12.\n" +
-	"\x04book\x18\x05 \x01(\v2\x1a.gpujoin.worker.v1.BookingR\x04book\"N\n" +
+	"\x04book\x18\x05 \x01(\v2\x1a.gpujoin.worker.v1.BookingR\x04book\"b\n" +
 	"\x05Start\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x123\n" +
-	"\x06inputs\x18\x02 \x03(\v2\x1b.gpujoin.worker.v1.RelationR\x06inputs\"9\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x1b.gpujoin.worker.v1.RelationR\x06inputs\x12\x12\n" +
+	"\x04kept\x18\x03 \x01(\x04R\x04kept\"9\n" +
 	"\x04Want\x12\x14\n" +
 	"\x05batch\x18\x01 \x01(\x04R\x05batch\x12\x1b\n" +
 	"\theap_mean\x18\x02 \x03(\x01R\bheapMean\"S\n" +
