@@ -1,0 +1,181 @@
+package kept
+
+import (
+	"math"
+	"time"
+
+	"gpujoin/joincore"
+)
+
+// What feeding costs that a kept column saves, in nanoseconds: with their pages, rows of star
+// joins take 20 to 40.
+const (
+	feedBlock = 1000
+	feedRow   = 15
+)
+
+// saving estimates the nanoseconds of feeding that one use of one column of a chunk saves. It
+// is the same for narrow and for wide columns, because a feed costs rows rather than bytes:
+// so narrow columns are worth more per byte.
+func saving(l *layout) float64 {
+	return float64(l.have.count())*feedBlock + float64(l.total)*feedRow
+}
+
+// add counts a use at a time.
+func (u *usage) add(now time.Time, halfLife time.Duration) {
+	u.weight = u.at(now, halfLife) + 1
+	if now.After(u.last) {
+		u.last = now
+	}
+}
+
+// at returns the weight of the uses at a time.
+func (u *usage) at(now time.Time, halfLife time.Duration) float64 {
+	return u.weight * math.Exp2(-max(0, now.Sub(u.last).Seconds())/halfLife.Seconds())
+}
+
+// weight returns how often a column may be used soon, judged by its uses so far. All its
+// chunks have that weight, because a scan reads all of them.
+func (s *Store) weight(c *column, now time.Time) float64 {
+	if c.table.superseded {
+		return 0
+	}
+	return c.uses.at(now, s.options.Interest)
+}
+
+func (e *extent) enter(p *piece) {
+	e.pieces[p] = struct{}{}
+	e.saves[p.heading()] += p.benefit
+}
+
+func (e *extent) remove(p *piece) {
+	delete(e.pieces, p)
+	e.saves[p.heading()] -= p.benefit
+	if len(e.pieces) == 0 {
+		clear(e.saves) // and with it what rounding has left
+	}
+}
+
+// density returns the benefit of an extent per byte. An extent is the unit of eviction: a part
+// of one gives no memory back.
+func (s *Store) density(e *extent, now time.Time) float64 {
+	total := 0.0
+	for c, saves := range e.saves {
+		total += saves * s.weight(c, now)
+	}
+	return total / float64(s.arena.size)
+}
+
+// coldest returns the extent with the least benefit per byte that no lease uses, if that is
+// below a limit; nil if there is none.
+func (s *Store) coldest(limit float64, now time.Time) (found *extent) {
+	for e := range s.arena.extents {
+		if e.pins > 0 {
+			continue
+		}
+		if d := s.density(e, now); d < limit {
+			found, limit = e, d
+		}
+	}
+	return found
+}
+
+// evict takes all pieces of an extent, which no lease uses, out of the directory, and gives
+// the extent back.
+func (s *Store) evict(e *extent) {
+	if e == s.arena.open {
+		s.arena.leave()
+	}
+	for p := range e.pieces {
+		s.counters.Evicted += p.bytes
+		s.remove(p)
+	}
+}
+
+// margin is how much less than what is new must be worth what is evicted for it. It keeps
+// parts of one table, which are worth the same, from evicting each other.
+const margin = 0.8
+
+// makeRoom evicts what is worth less per byte than a density until n more bytes fit.
+func (s *Store) makeRoom(n int64, density float64, now time.Time) error {
+	for s.held()+n > s.options.Limit {
+		e := s.coldest(density*margin, now)
+		if e == nil {
+			return errNoMemory
+		}
+		s.evict(e)
+	}
+	return nil
+}
+
+// allocate returns a span of n bytes for values of a density, and makes sure that the
+// directory may grow by a number of bytes.
+func (s *Store) allocate(n, directory int64, density float64, now time.Time) (span, error) {
+	if err := s.makeRoom(directory, density, now); err != nil {
+		return span{}, err
+	}
+	sp, err := s.arena.alloc(n)
+	if err != errNoMemory {
+		return sp, err
+	}
+	if err := s.makeRoom(s.arena.size+directory, density, now); err != nil {
+		return span{}, err
+	}
+	if err := s.arena.grow(); err != nil {
+		// The daemon has no memory for us: what is worth less gives its own.
+		e := s.coldest(density*margin, now)
+		if e == nil {
+			return span{}, errNoMemory
+		}
+		s.evict(e)
+		if err := s.arena.grow(); err != nil {
+			return span{}, errNoMemory
+		}
+	}
+	return s.arena.alloc(n)
+}
+
+// typicalRows and typicalText estimate, before anything is captured, how many rows a block
+// has and how many bytes a value of variable length.
+const (
+	typicalRows = 60
+	typicalText = 20
+)
+
+// roomFor reports whether there is memory for what a lease would capture: free, or taken by
+// what is worth less.
+func (s *Store) roomFor(l *Lease) bool {
+	if s.held()+s.arena.size <= s.options.Limit {
+		return true
+	}
+	saves, bytes := 0.0, 0.0
+	for _, c := range l.columns {
+		column := l.t.columns[c]
+		saves += (feedBlock/typicalRows + feedRow) * s.weight(column, l.request.Now)
+		if column.Physical.Kind == joincore.Varlena {
+			bytes += typicalText
+		} else {
+			bytes += float64(column.Physical.Width)
+		}
+	}
+	if e := s.arena.open; e != nil && float64(len(e.Data)-e.used) > bytes*typicalRows*float64(min(l.request.Blocks, ChunkBlocks)) {
+		return true
+	}
+	return s.arena.size <= s.options.Limit && s.coldest(margin*saves/bytes, l.request.Now) != nil
+}
+
+// Shrink gives back at least need bytes of what no lease uses, what has the least benefit per
+// byte first, or all of it, and returns the bytes.
+func (s *Store) Shrink(need int64) (freed int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for freed < need {
+		e := s.coldest(math.Inf(1), s.now)
+		if e == nil {
+			break
+		}
+		s.evict(e)
+		freed += s.arena.size
+	}
+	return freed
+}

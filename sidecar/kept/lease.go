@@ -1,0 +1,298 @@
+package kept
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Lease is a job's hold on what is kept of the columns of one input, from its request until
+// Close. What it serves does not change meanwhile, whatever is captured or evicted.
+type Lease struct {
+	s       *Store
+	t       *table
+	columns []int // positions in the table, in the request's order
+	request Request
+	capture bool
+
+	// Guarded by the store's lock:
+	chunks  map[int]*leased // by number; those with blocks to serve or to prove
+	batches []*batch
+	taken   map[int]*blockSet // captured blocks by chunk
+	closed  bool
+	scratch []span
+}
+
+// leased is one chunk of a lease.
+type leased struct {
+	pieces []*piece // in the order of the request's columns; one if it has none
+	kept   blockSet // level 1: served
+	prove  blockSet // level 2: served if a participant proves it
+	proved blockSet // part of prove
+}
+
+// served returns the blocks whose rows are in the lease's segments.
+func (c *leased) served() blockSet { return c.kept.or(c.proved) }
+
+// Open returns what is kept of the columns of a scan, and counts the use.
+func (s *Store) Open(r *Request) *Lease {
+	l := &Lease{s: s, request: *r, chunks: map[int]*leased{}, taken: map[int]*blockSet{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.t = s.table(r)
+	l.t.leases++
+	l.t.uses.add(r.Now, s.options.Interest)
+	for i := range r.Columns {
+		l.columns = append(l.columns, l.t.position(&r.Columns[i]))
+	}
+	l.capture = s.captures(l)
+	for number, g := range l.t.groups {
+		if number < len(r.Groups) && r.Groups[number].LSN != 0 {
+			l.openGroup(number, g)
+		}
+	}
+	s.counters.Uses++
+	return l
+}
+
+// captures decides whether a use captures what it feeds, and counts the use of its columns.
+func (s *Store) captures(l *Lease) bool {
+	again := true
+	for _, c := range l.columns {
+		u := &l.t.columns[c].uses
+		if u.last.IsZero() || l.request.Now.Sub(u.last) > s.options.Interest {
+			again = false
+		}
+		u.add(l.request.Now, s.options.Interest)
+	}
+	if len(l.columns) == 0 || l.request.Policy != Always && (l.request.Policy != Auto || !again) {
+		return false
+	}
+	return s.roomFor(l)
+}
+
+// openGroup leases what may be served of a group.
+func (l *Lease) openGroup(number int, g *group) {
+	vm := &l.request.Groups[number]
+	for i, c := range g.chunks {
+		if c == nil {
+			continue
+		}
+		visible := chunkOf(vm.Visible, i).and(firstBlocks(int(int64(l.request.Blocks) - firstBlock(number*groupChunks+i))))
+		pieces, both := l.choose(c, visible)
+		both = both.and(visible)
+		if both.empty() {
+			continue
+		}
+		var proved blockSet
+		for _, p := range pieces {
+			proved = proved.or(p.layout.proof.at(vm.LSN))
+		}
+		leased := &leased{pieces: pieces, kept: both.and(proved), prove: both.without(proved)}
+		for _, p := range pieces {
+			l.s.hold(p)
+		}
+		l.chunks[number*groupChunks+i] = leased
+	}
+}
+
+// choose returns the pieces of the lease's columns, and the blocks that all of them have from
+// the same version of the page. Where no column is wanted, any piece counts the rows: the one
+// with the most visible blocks is chosen.
+func (l *Lease) choose(c *chunk, visible blockSet) (pieces []*piece, both blockSet) {
+	if len(l.columns) == 0 {
+		var best *piece
+		most := 0
+		for _, p := range c.pieces {
+			if p == nil {
+				continue
+			}
+			if n := p.layout.have.and(visible).count(); n > most {
+				best, most = p, n
+			}
+		}
+		if best == nil {
+			return nil, blockSet{}
+		}
+		return []*piece{best}, best.layout.have
+	}
+	for i, column := range l.columns {
+		p := c.piece(column)
+		if p == nil {
+			return nil, blockSet{}
+		}
+		if i == 0 {
+			both = p.layout.have
+		} else {
+			both = both.and(pieces[0].layout.common(p.layout))
+		}
+		pieces = append(pieces, p)
+	}
+	return pieces, both
+}
+
+// firstBlock returns the number of the first block of a chunk.
+func firstBlock(chunk int) int64 {
+	return int64(chunk/groupChunks)*GroupBlocks + int64(chunk%groupChunks)*ChunkBlocks
+}
+
+// place returns the chunk of a block and its position there.
+func place(block uint32) (chunk, at int) {
+	group, rest := int(block/GroupBlocks), int(block%GroupBlocks)
+	return group*groupChunks + rest/ChunkBlocks, rest % ChunkBlocks
+}
+
+// Kept reports whether the scan is worth the mode KEPT: something may be served, or what is
+// fed is captured.
+func (l *Lease) Kept() bool { return l.capture || len(l.chunks) > 0 }
+
+// Capture reports whether participants are to hand over what they feed by Captured.
+func (l *Lease) Capture() bool { return l.capture }
+
+// groupBlocks returns the number of blocks of a group that the scan reads.
+func (l *Lease) groupBlocks(group int) int {
+	return int(max(0, min(GroupBlocks, int64(l.request.Blocks)-int64(group)*GroupBlocks)))
+}
+
+// State says what participants do with the blocks of a group.
+func (l *Lease) State(group int) State {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	kept, prove := 0, 0
+	l.group(group, func(_ int, c *leased) {
+		kept += c.kept.count()
+		prove += c.prove.count()
+	})
+	switch {
+	case kept > 0 && kept == l.groupBlocks(group):
+		return Kept
+	case kept+prove > 0:
+		return Mixed
+	}
+	return Fed
+}
+
+// group calls f with the chunks of a group, in their order.
+func (l *Lease) group(group int, f func(chunk int, c *leased)) {
+	for i := range groupChunks {
+		if c := l.chunks[group*groupChunks+i]; c != nil {
+			f(i, c)
+		}
+	}
+}
+
+// Blocks returns bitmaps of BitmapBytes each: the blocks that are served, and those that a
+// participant serves by proving them, with the LSN that each of these pages must have.
+func (l *Lease) Blocks(group int) (kept, prove []byte, lsns []uint64) {
+	kept, prove = make([]byte, BitmapBytes), make([]byte, BitmapBytes)
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.group(group, func(i int, c *leased) {
+		c.kept.put(kept, i)
+		c.prove.put(prove, i)
+		c.prove.each(func(b int) { lsns = append(lsns, c.pieces[0].layout.lsn[b]) })
+	})
+	return kept, prove, lsns
+}
+
+// ErrLease means that a participant has reported what it cannot have found.
+var ErrLease = errors.New("kept columns")
+
+// Proved records blocks of a group, in a bitmap of BitmapBytes, whose pages have the LSN that
+// Blocks gave. They are served. Nothing is recorded if it returns an error, which wraps
+// ErrLease: a block was not to be proved, or was proved or captured before.
+func (l *Lease) Proved(group int, blocks []byte) error {
+	if group < 0 || group >= len(l.request.Groups) || len(blocks) != BitmapBytes {
+		return fmt.Errorf("%w: proof of %d bytes for group %d of %d", ErrLease, len(blocks), group, len(l.request.Groups))
+	}
+	for _, b := range blocks[GroupBlocks/8:] {
+		if b != 0 {
+			return fmt.Errorf("%w: proof of a block behind group %d", ErrLease, group)
+		}
+	}
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("%w: proof after the end of the scan", ErrLease)
+	}
+	for i := range groupChunks {
+		set := chunkOf(blocks, i)
+		if set.empty() {
+			continue
+		}
+		var open blockSet
+		if c := l.chunks[group*groupChunks+i]; c != nil {
+			open = c.prove.without(c.proved)
+		}
+		if taken := l.taken[group*groupChunks+i]; taken != nil {
+			open = open.without(*taken)
+		}
+		if wrong := set.without(open); !wrong.empty() {
+			return fmt.Errorf("%w: group %d: %d blocks of chunk %d were not to be proved", ErrLease, group, wrong.count(), i)
+		}
+	}
+	vm := &l.request.Groups[group]
+	l.group(group, func(i int, c *leased) {
+		set := chunkOf(blocks, i)
+		if set.empty() {
+			return
+		}
+		c.proved = c.proved.or(set)
+		if l.provable(vm) {
+			l.t.prove(group*groupChunks+i, c.pieces[0].layout, vm.LSN, set)
+		}
+	})
+	return nil
+}
+
+// provable reports whether blocks can be proved at the LSN of a VM page. It must be on disk:
+// another page with other bits may have that LSN after a crash.
+func (l *Lease) provable(vm *Group) bool { return vm.LSN != 0 && vm.LSN <= l.request.Flushed }
+
+// prove records that blocks of a chunk had the page LSNs that a layout has. The directory may
+// have other layouts by now: the proof holds for those of their blocks that have that LSN.
+func (t *table) prove(chunk int, of *layout, vm uint64, blocks blockSet) {
+	t.chunk(chunk).layouts(func(l *layout) {
+		l.proof.add(vm, blocks.and(of.common(l)))
+	})
+}
+
+// Close ends the lease: its segments are no longer valid. complete says that all participants
+// have fed all their blocks; if so, what they captured will be kept. The copying is done later,
+// by Work.
+func (l *Lease) Close(complete bool) {
+	s := l.s
+	s.mu.Lock()
+	if l.closed {
+		s.mu.Unlock()
+		return
+	}
+	l.closed = true
+	var served, proved int64
+	for _, c := range l.chunks {
+		served += int64(c.kept.count())
+		proved += int64(c.proved.count())
+		for _, p := range c.pieces {
+			s.release(p)
+		}
+	}
+	for _, sp := range l.scratch {
+		sp.extent.pins--
+		s.arena.free(sp)
+	}
+	l.t.leases--
+	if complete {
+		s.counters.Kept += served
+		s.counters.Proved += proved
+		s.counters.Fed += int64(l.request.Blocks) - served - proved
+	}
+	queued := complete && l.queue()
+	batches := l.batches
+	l.chunks, l.taken, l.batches, l.scratch = nil, nil, nil, nil
+	s.mu.Unlock()
+	for _, b := range batches {
+		b.release()
+	}
+	if queued {
+		s.wake()
+	}
+}

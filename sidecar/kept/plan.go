@@ -1,0 +1,153 @@
+package kept
+
+import "errors"
+
+// rebuildShare limits how often a chunk is copied as a whole because of a few new blocks: they
+// must be one in rebuildShare of those that it has. Copying a block costs a hundredth of
+// feeding it.
+const rebuildShare = 64
+
+// plan decides which pieces are made of what has been captured, and takes memory for them.
+// The caller holds the lock.
+func (s *Store) plan(w *copying) {
+	if w.table.forgotten {
+		return
+	}
+	c := w.table.makeChunk(w.chunk)
+	for i := range w.columns {
+		b := w.merge(c, i)
+		if b == nil {
+			continue
+		}
+		if err := s.admit(w, b); err != nil {
+			s.counters.Refused++
+			if errors.Is(err, errNoMemory) {
+				s.abandon(w)
+				return
+			}
+			continue
+		}
+		w.builds = append(w.builds, b)
+	}
+}
+
+// merge returns the new piece of a column, without memory: the blocks that the old piece has,
+// and the captured ones that are newer. The LSN of a page only grows, so of two versions of a
+// block, which queries that overlap may have captured in any order, the one with the greater
+// LSN is the newer. nil: there is nothing new, or too little.
+func (w *copying) merge(c *chunk, column int) *build {
+	b := &build{chunk: c, column: w.columns[column], old: c.piece(w.columns[column])}
+	fresh := w.all.have
+	if broken := w.broken[column]; broken != nil {
+		fresh = fresh.without(*broken)
+	}
+	blocks := w.blocks
+	var stays blockSet
+	if b.old != nil {
+		old := b.old.layout
+		fresh.and(old.have).each(func(at int) {
+			if old.lsn[at] >= w.all.lsn[at] {
+				fresh.drop(at)
+			}
+		})
+		stays = old.have.without(fresh)
+		blocks = max(blocks, len(old.lsn))
+	}
+	if n := fresh.count(); n == 0 || b.old != nil && n*rebuildShare < b.old.layout.have.count() {
+		return nil
+	}
+	l := newLayout(blocks)
+	var last *run
+	stays.or(fresh).each(func(at int) {
+		var r run
+		if fresh.has(at) {
+			l.set(at, w.all.lsn[at], int(w.all.rows[at]))
+			r = w.captured(column, at)
+		} else {
+			old := b.old.layout
+			l.set(at, old.lsn[at], int(old.rows[at]))
+			r = b.old.run(w.types[column], at)
+		}
+		if last == nil || !last.join(r) {
+			b.runs = append(b.runs, r)
+			last = &b.runs[len(b.runs)-1]
+		}
+	})
+	b.layout = w.share(c, l)
+	b.shape = shapeOf(w.types[column], b.runs)
+	return b
+}
+
+// share returns a layout of the chunk that is the same as l, or l if there is none.
+func (w *copying) share(c *chunk, l *layout) *layout {
+	found := l
+	c.layouts(func(o *layout) {
+		if o.same(l) {
+			found = o
+		}
+	})
+	for _, b := range w.builds {
+		if b.layout.same(l) {
+			found = b.layout
+		}
+	}
+	return found
+}
+
+// admit takes memory for a piece, if it can be had without evicting what is worth more.
+func (s *Store) admit(w *copying, b *build) error {
+	bytes := b.shape.bytes()
+	density := saving(b.layout) * s.weight(w.table.columns[b.column], w.now) / float64(max(bytes, spanAlign))
+	if b.old != nil {
+		s.hold(b.old) // it is read, so it is not to be evicted
+	}
+	sp, err := s.allocate(bytes, pieceBytes+b.layout.bytes(), density, w.now)
+	if err != nil {
+		if b.old != nil {
+			s.release(b.old)
+		}
+		return err
+	}
+	b.piece = s.newPiece(b.layout, b.column, sp)
+	b.piece.vector = b.shape.vector(sp.data)
+	return nil
+}
+
+// abandon drops what the same lease has captured of other chunks: for these there is no memory
+// either.
+func (s *Store) abandon(w *copying) {
+	kept := s.pending[:0]
+	for _, o := range s.pending {
+		if o.lease == w.lease {
+			w.batches = append(w.batches, o.batches...)
+			continue
+		}
+		kept = append(kept, o)
+	}
+	clear(s.pending[len(kept):])
+	s.pending = kept
+}
+
+// publish puts the pieces whose copying has succeeded into the directory, and records what the
+// capture proves. The caller holds the lock.
+func (s *Store) publish(w *copying) {
+	for _, b := range w.builds {
+		if !b.failed && !w.table.forgotten {
+			s.enter(b.chunk, b.piece)
+			s.counters.Captured += b.piece.bytes
+			if b.old != nil {
+				p := &b.old.layout.proof
+				b.layout.proof.add(p.vm, p.blocks.and(b.layout.common(b.old.layout)))
+			}
+		} else {
+			s.counters.Refused++
+		}
+		s.release(b.piece)
+		if b.old != nil {
+			s.release(b.old)
+		}
+	}
+	if !w.table.forgotten {
+		w.table.prove(w.chunk, w.all, w.vm.vm, w.vm.blocks)
+	}
+}
