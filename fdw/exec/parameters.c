@@ -16,6 +16,7 @@
 
 #include "exec/node.h"
 #include "numeric/decimal.h"
+#include "options.h"
 
 /* Of all parameters in the job, if texts are among them. */
 #define MOST_TEXT_BYTES (256 * 1024)
@@ -108,17 +109,26 @@ append_text(StringInfo json, Oid type, Datum datum, ExprContext *econtext)
 	appendStringInfoChar(json, '"');
 }
 
+/*
+ * Values that only conditions of keepable inputs read come last.  The feed evaluates
+ * these conditions too, so a value that the daemon cannot take means that nothing is
+ * kept.
+ */
 const char *
 gj_evaluate_parameters(GjState *state)
 {
-	const GjPlan *plan = state->plan;
+	GjPlan	   *plan = state->plan;
+	int			n = plan->nparameters;
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	StringInfo	json = &state->parameters;
 
 	if (plan->defect != NULL)
 		return plan->defect;
 	resetStringInfo(json);
-	for (int i = 0; i < plan->nparameters; i++)
+	plan->keeps_nothing = gj_keep == GJ_KEEP_OFF;
+	if (plan->keeps_nothing)
+		n = plan->plain_parameters;
+	for (int i = 0; i < n; i++)
 	{
 		bool		isnull;
 		Datum		datum = ExecEvalExprSwitchContext(state->parameter_exprs[i], econtext, &isnull);
@@ -134,13 +144,18 @@ gj_evaluate_parameters(GjState *state)
 		else if (parameter->rounding == GJ_ROUND_TEXT)
 		{
 			if (json->len + 2 * toast_raw_datum_size(datum) > MOST_TEXT_BYTES)
-				return "text parameters are too long";
-			append_text(json, type, datum, econtext);
+				unfit = "text parameters are too long";
+			else
+				append_text(json, type, datum, econtext);
 		}
 		else if ((unfit = integer_of(type, datum, parameter, econtext, &number)) == NULL)
 			appendStringInfo(json, INT64_FORMAT, number);
-		else
+		if (unfit == NULL)
+			continue;
+		if (i < plan->plain_parameters)
 			return unfit;
+		plan->keeps_nothing = true;
+		appendStringInfoString(json, "null");
 	}
 	return NULL;
 }

@@ -225,8 +225,13 @@ typedef struct GjPlan
 								 * take less time than the native plan */
 	GjInput    *inputs;
 	int			nparameters;
+	int			plain_parameters;	/* those after these are read only by the
+									 * conditions of keepable inputs */
 	GjParameter *parameters;
 	List	   *parameter_exprs;	/* set by gj_plan_read() */
+	bool		keeps_nothing;	/* in this scan: by gpujoin.keep, or since the
+								 * daemon cannot take one of the latter; set by
+								 * gj_evaluate_parameters() */
 	const char *defect;			/* an error of ours because of which the node runs
 								 * its native child; NULL: none.  If the planner
 								 * has met it, there are no inputs and no joins */
@@ -265,6 +270,13 @@ typedef struct GjPlan
 	 */
 	GjAggregate *aggregate;
 } GjPlan;
+
+/* May the daemon keep the columns of an input, in this scan? */
+static inline bool
+gj_may_keep(const GjPlan *plan, int input)
+{
+	return plan->inputs[input].keepable && !plan->keeps_nothing;
+}
 
 /* Is an input fed through key filters? */
 static inline bool

@@ -58,22 +58,24 @@ row_bytes(const GjInput *input)
 }
 
 static void
-append_input(StringInfo json, const GjInput *input)
+append_input(StringInfo json, const GjInput *input, bool keepable)
 {
+	int			ncolumns = input->ncolumns + (keepable ? input->nhidden : 0);
+
 	appendStringInfo(json, "{\"database\":%u,\"relation\":%u,\"name\":",
 					 MyDatabaseId, input->relid);
 	append_name(json, input);
 	appendStringInfo(json, ",\"feed\":\"%s\",\"rows\":%.0f,\"row_bytes\":" INT64_FORMAT ",\"columns\":[",
 					 input->feed == GJ_FEED_PAGE ? "page" : "child",
 					 input->rows, row_bytes(input));
-	for (int i = 0; i < input->ncolumns + input->nhidden; i++)
+	for (int i = 0; i < ncolumns; i++)
 	{
 		if (i > 0)
 			appendStringInfoChar(json, ',');
-		append_column(json, &input->columns[i], input->keepable);
+		append_column(json, &input->columns[i], keepable);
 	}
 	appendStringInfoChar(json, ']');
-	if (input->keepable)
+	if (keepable)
 	{
 		appendStringInfo(json, ",\"kept\":{\"hidden\":%d", input->nhidden);
 		if (input->condition != NULL)
@@ -250,7 +252,7 @@ gj_static_json(const GjPlan *plan)
 	{
 		if (i > 0)
 			appendStringInfoChar(&json, ',');
-		append_input(&json, &plan->inputs[i]);
+		append_input(&json, &plan->inputs[i], gj_may_keep(plan, i));
 	}
 	appendStringInfoChar(&json, ']');
 	append_filters(&json, plan);

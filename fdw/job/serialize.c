@@ -197,6 +197,7 @@ gj_plan_write(const GjPlan *plan)
 	for (int i = 0; i < plan->ninputs; i++)
 		put_input(&numbers, &nodes, &plan->inputs[i]);
 	put(&numbers, plan->nparameters);
+	put(&numbers, plan->plain_parameters);
 	for (int i = 0; i < plan->nparameters; i++)
 	{
 		put(&numbers, plan->parameters[i].rounding);
@@ -441,6 +442,7 @@ gj_plan_read(CustomScan *scan)
 	for (int i = 0; i < plan->ninputs; i++)
 		get_input(&source, &plan->inputs[i]);
 	plan->nparameters = get_length(&source);
+	plan->plain_parameters = get(&source);
 	plan->parameters = palloc(Max(1, plan->nparameters) * sizeof(GjParameter));
 	for (int i = 0; i < plan->nparameters; i++)
 	{

@@ -110,6 +110,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 	path->defect = plan.defect;
 	if (plan.defect != NULL)
 		return scan;
+	gj_add_kept_forms(&inputs);
 	if (path->aggregation->having == NULL)
 		scan->scan.plan.qual = path->aggregation->grouping->having;
 	else						/* for EXPLAIN */

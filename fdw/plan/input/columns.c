@@ -97,6 +97,24 @@ compute_in_child(GjInputs *inputs, int input, Expr *expr)
 	return resno;
 }
 
+void
+gj_describe_column(GjInputs *inputs, const Var *var, GjForm form, GjColumn *column)
+{
+	column->attnum = var->varattno;
+	column->type = var->vartype;
+	column->typmod = var->vartypmod;
+	column->collation = var->varcollid;
+	if (gj_is_key_form(form))
+	{
+		gj_describe_key(form, column);
+		if (form == GJ_FORM_UNSCALED)
+			column->scale = gj_unscaled_scale(inputs->root, var);
+	}
+	else if (!gj_describe_payload(var->vartype, var->vartypmod, column))
+		gj_note_defect(&inputs->plan->defect, "a column has type %u, which cannot be fed", var->vartype);
+	column->avg_width = gj_average_width(inputs->root, var);
+}
+
 GjOutput
 gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 {
@@ -135,22 +153,10 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 	if (column->resno == 0)
 		gj_note_defect(&plan->defect, "the plan of an input lacks column %d of relation %d",
 					   var->varattno, var->varno);
-	column->attnum = var->varattno;
+	gj_describe_column(inputs, var, form, column);
 	if (computed != NULL)
 		column->computed = gj_without_placeholders(computed);
-	column->type = var->vartype;
-	column->typmod = var->vartypmod;
-	column->collation = var->varcollid;
 	column->is_key = is_key;
-	if (gj_is_key_form(form))
-	{
-		gj_describe_key(form, column);
-		if (form == GJ_FORM_UNSCALED)
-			column->scale = gj_unscaled_scale(inputs->root, var);
-	}
-	else if (!gj_describe_payload(var->vartype, var->vartypmod, column))
-		gj_note_defect(&plan->defect, "a column has type %u, which cannot be fed", var->vartype);
-	column->avg_width = gj_average_width(inputs->root, var);
 	return place;
 }
 

@@ -30,6 +30,9 @@ typedef struct GjInputs
 extern GjOutput gj_need_column(GjInputs *inputs, const Var *var, GjForm form,
 							   bool is_key);
 
+/* Describes the column that carries var in this form, but for where it comes from. */
+extern void gj_describe_column(GjInputs *inputs, const Var *var, GjForm form, GjColumn *column);
+
 /* The column that returns var's value. */
 extern GjOutput gj_place_var(GjInputs *inputs, const Var *var);
 
@@ -44,6 +47,12 @@ extern const Var *gj_cheapest_column(const RangeTblEntry *rte, Index rti);
  * Their children are sequential scans.
  */
 extern void gj_need_some_column(GjInputs *inputs);
+
+/*
+ * Decides which inputs the daemon may keep, and adds what it needs for that.  To
+ * be called when all columns that are fed are known.
+ */
+extern void gj_add_kept_forms(GjInputs *inputs);
 
 /* The form in which a value of the column is returned. */
 extern GjForm gj_payload_form(const Var *var);

@@ -214,6 +214,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 			elog(ERROR, "native child of an OffloadJoin lacks an output");
 	if (plan.defect != NULL)
 		drop_job(&inputs, native);
+	gj_add_kept_forms(&inputs);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = quals;

@@ -1,0 +1,245 @@
+/*
+ * plan/input/kept.c - which inputs of a job the daemon may keep.
+ *
+ * The daemon keeps columns of whole blocks, with all their rows, and evaluates the
+ * table's conditions itself.  So each condition must have a form in which the daemon
+ * evaluates it, and the columns that only conditions read become hidden columns
+ * behind the fed ones.  An input without such a form is fed, as are all inputs whose
+ * blocks the daemon does not keep: the feed evaluates the conditions in any case.
+ *
+ * This takes place when the plan of a job is made, not for its paths.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "job/page_qual.h"
+#include "options.h"
+#include "plan/expr/expr.h"
+#include "plan/input/input.h"
+
+/*
+ * Of the conditions of a job.  With the expressions of its tree, of
+ * GJ_MAX_EXPRESSION_BYTES, they stay below the daemon's limits of a document.
+ */
+#define MAX_CONDITION_BYTES (64 * 1024)
+#define MAX_CONDITION_LEVELS 200
+
+/* A hidden column that is only tested for NULL has no longer values on average. */
+#define MAX_TESTED_WIDTH 64
+
+/* Can it be proved that blocks of the table have not changed? */
+static bool
+is_provable(Relation relation)
+{
+	return relation->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		(relation->rd_rel->relkind == RELKIND_RELATION || relation->rd_rel->relkind == RELKIND_MATVIEW) &&
+		relation->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
+		RelationNeedsWAL(relation) && !IsSystemRelation(relation);
+}
+
+/* ---- conditions ---- */
+
+static bool
+reads_subquery(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, reads_subquery, context);
+}
+
+/*
+ * A job's parameters are evaluated when it starts.  The result of a subquery may be
+ * an error that the feed does not meet, unless it needs the value then, too.
+ */
+static bool
+may_start(Expr *clause)
+{
+	GjPageQual	qual;
+
+	return !reads_subquery((Node *) clause, NULL) || gj_page_qual(clause, &qual);
+}
+
+/* The conjunction of the scan's conditions, in its order; NULL if one has no form. */
+static GjExpr *
+translate_conditions(GjTranslator *t, const List *quals)
+{
+	List	   *conditions = NIL;
+	ListCell   *lc;
+
+	foreach(lc, quals)
+	{
+		Expr	   *clause = lfirst(lc);
+
+		conditions = lappend(conditions,
+							 may_start(clause) ? gj_translate_condition(t, clause) : NULL);
+		if (llast(conditions) == NULL)
+			return NULL;
+	}
+	return gj_conjunction(conditions);
+}
+
+/* ---- the columns that they read ---- */
+
+/* A column of the input that has what the leaf reads, or -1. */
+static int
+find_column(const GjInput *input, const GjLeaf *leaf)
+{
+	for (int i = 0; i < input->ncolumns + input->nhidden; i++)
+	{
+		const GjColumn *column = &input->columns[i];
+
+		/* every form is NULL where the value is */
+		if (column->attnum == leaf->var->varattno && (column->form == leaf->form || !leaf->is_key))
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * May a value be too long for a batch?  The daemon does not read such values, which
+ * lie elsewhere.  They are not expected of a type with a limit, nor if no value of the
+ * table is stored out of line.
+ */
+static bool
+may_be_long(Relation relation, const Var *var)
+{
+	int32		typmod = var->vartypmod;
+	Oid			type = getBaseTypeAndTypmod(var->vartype, &typmod);
+	int			most = type_maximum_size(type, typmod);
+	Relation	toast;
+	bool		empty;
+
+	if ((most > 0 && most <= BLCKSZ) || !OidIsValid(relation->rd_rel->reltoastrelid))
+		return false;
+	toast = table_open(relation->rd_rel->reltoastrelid, AccessShareLock);
+	empty = RelationGetNumberOfBlocks(toast) == 0;
+	table_close(toast, AccessShareLock);
+	return !empty;
+}
+
+/* Can the column be read, as a fed one or as a hidden one? */
+static bool
+is_readable(GjInputs *inputs, const GjInput *input, Relation relation, const GjLeaf *leaf)
+{
+	int			found = find_column(input, leaf);
+	GjColumn	column = {0};
+
+	if ((Index) leaf->var->varno != input->rti)
+		return false;
+	if (found >= 0)
+		column = input->columns[found];
+	else
+		gj_describe_column(inputs, leaf->var, leaf->form, &column);
+	if (column.encoding == GJ_ENC_VARLENA && leaf->is_key && !column.is_key)
+		return !may_be_long(relation, leaf->var);
+
+	/* feeding an unscaled numeric may fail, and would because of a mere condition */
+	return found >= 0 ||
+		(leaf->form != GJ_FORM_UNSCALED && leaf->form != GJ_FORM_SCALE &&
+		 (leaf->is_key || column.avg_width <= MAX_TESTED_WIDTH));
+}
+
+static bool
+are_readable(GjInputs *inputs, const GjInput *input, Relation relation, const List *leaves)
+{
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+	{
+		const GjLeaf *leaf = lfirst(lc);
+
+		if (leaf->parameter == NULL && !is_readable(inputs, input, relation, leaf))
+			return false;
+	}
+	return input->ncolumns + list_length(leaves) <= GJ_MAX_COLUMNS &&
+		inputs->plan->nparameters + gj_count_parameters(leaves) <= GJ_MAX_PARAMETERS;
+}
+
+/* Gives the leaves their places, with hidden columns for those that have none. */
+static void
+place_leaves(GjInputs *inputs, int i, const List *leaves)
+{
+	GjInput    *input = &inputs->plan->inputs[i];
+	GjColumn   *columns = palloc0((input->ncolumns + list_length(leaves)) * sizeof(GjColumn));
+	ListCell   *lc;
+
+	input->columns = memcpy(columns, input->columns, input->ncolumns * sizeof(GjColumn));
+	foreach(lc, leaves)
+	{
+		GjLeaf	   *leaf = lfirst(lc);
+
+		if (leaf->parameter != NULL)
+		{
+			gj_place_leaves(inputs, list_make1(leaf));
+			continue;
+		}
+		leaf->place.input = i;
+		leaf->place.column = find_column(input, leaf);
+		if (leaf->place.column >= 0)
+			continue;
+		leaf->place.column = input->ncolumns + input->nhidden++;
+		gj_describe_column(inputs, leaf->var, leaf->form, &columns[leaf->place.column]);
+	}
+}
+
+/* ---- inputs ---- */
+
+/* Makes an input keepable, if it can be.  *bytes: of all conditions, so far. */
+static void
+add_kept_form(GjInputs *inputs, int i, Relation relation, int *bytes)
+{
+	GjInput    *input = &inputs->plan->inputs[i];
+	const List *quals = ((const Plan *) list_nth(inputs->children, i))->qual;
+	GjTranslator t = {.root = inputs->root};
+	GjExpr	   *condition;
+
+	if (quals == NIL)
+	{
+		input->keepable = true;
+		return;
+	}
+	condition = translate_conditions(&t, quals);
+
+	/* an aggregate has read all rows before its first one */
+	if (condition == NULL || (condition->can_fail && inputs->plan->aggregate == NULL) ||
+		condition->levels > MAX_CONDITION_LEVELS || *bytes + condition->bytes > MAX_CONDITION_BYTES ||
+		!are_readable(inputs, input, relation, t.leaves))
+		return;
+	place_leaves(inputs, i, t.leaves);
+	input->condition = gj_write_expr(condition);
+	input->keepable = true;
+	*bytes += condition->bytes;
+}
+
+void
+gj_add_kept_forms(GjInputs *inputs)
+{
+	GjPlan	   *plan = inputs->plan;
+	int			bytes = 0;
+
+	plan->plain_parameters = plan->nparameters;
+	if (gj_keep == GJ_KEEP_OFF)
+		return;
+	for (int i = 0; i < plan->ninputs; i++)
+	{
+		Relation	relation;
+
+		if (plan->inputs[i].feed != GJ_FEED_PAGE)
+			continue;
+		relation = table_open(plan->inputs[i].relid, NoLock);	/* locked for the query */
+		if (is_provable(relation))
+			add_kept_form(inputs, i, relation, &bytes);
+		table_close(relation, NoLock);
+	}
+}
