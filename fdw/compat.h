@@ -17,6 +17,7 @@
 #include "storage/bufmgr.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 #if PG_VERSION_NUM >= 160000
 #include "rewrite/rewriteManip.h"
@@ -232,22 +233,17 @@ gj_pin_page(HeapScanDesc scan, BlockNumber block, Buffer buffer)
 	scan->rs_cblock = block;
 }
 
-#if PG_VERSION_NUM < 170000
 /*
- * heapgetpage() for a page whose tuples are all visible.  Up to 16, that calls
- * a function for each tuple, which only serializable transactions need.
- * Returns false, without having read any tuple, if it is another page.
+ * Finds the tuples of the page that a heap scan has pinned, if all of them are
+ * visible to everybody, and the page's LSN.  Returns false, without having found
+ * any, if it is another page.  Up to 16, heapgetpage() calls a function for each
+ * tuple even then, which only serializable transactions need.
  */
 static inline bool
-gj_read_visible_page(HeapScanDesc scan, BlockNumber block, Buffer buffer)
+gj_find_visible_tuples(HeapScanDesc scan, XLogRecPtr *lsn)
 {
-	Snapshot	snapshot = scan->rs_base.rs_snapshot;
-	Relation	rel = scan->rs_base.rs_rd;
-	Page		page;
+	Page		page = BufferGetPage(scan->rs_cbuf);
 	bool		visible;
-
-	gj_pin_page(scan, block, buffer);
-	page = BufferGetPage(scan->rs_cbuf);
 
 	/* there is nothing to prune on a page whose tuples are all visible */
 	LockBuffer(scan->rs_cbuf, BUFFER_LOCK_SHARE);
@@ -257,18 +253,20 @@ gj_read_visible_page(HeapScanDesc scan, BlockNumber block, Buffer buffer)
 		int			lines = PageGetMaxOffsetNumber(page);
 		int			n = 0;
 
-		TestForOldSnapshot(snapshot, rel, page);
+#if PG_VERSION_NUM < 170000
+		TestForOldSnapshot(scan->rs_base.rs_snapshot, scan->rs_base.rs_rd, page);
+#endif
 		for (OffsetNumber line = FirstOffsetNumber; line <= lines; line++)
 		{
 			scan->rs_vistuples[n] = line;
 			n += ItemIdIsNormal(PageGetItemId(page, line));
 		}
 		scan->rs_ntuples = n;
+		*lsn = PageGetLSN(page);
 	}
 	LockBuffer(scan->rs_cbuf, BUFFER_LOCK_UNLOCK);
 	return visible;
 }
-#endif
 
 /*
  * Reads a page of a heap scan and the line pointers of its visible tuples.
@@ -288,13 +286,46 @@ gj_read_heap_page(HeapScanDesc scan, BlockNumber block, Buffer buffer, bool *vis
 #else
 	bool		may_be_visible = *visible && !IsolationIsSerializable() &&
 		!scan->rs_base.rs_snapshot->takenDuringRecovery;
+	XLogRecPtr	lsn;
 
-	if (may_be_visible && gj_read_visible_page(scan, block, buffer))
-		return;
+	if (may_be_visible)
+	{
+		gj_pin_page(scan, block, buffer);
+		if (gj_find_visible_tuples(scan, &lsn))
+			return;
+	}
 	heapgetpage(&scan->rs_base, block);
 	*visible = PageIsAllVisible(BufferGetPage(scan->rs_cbuf));
 	if (!may_be_visible && BufferIsValid(buffer))
 		ReleaseBuffer(buffer);
+#endif
+}
+
+/* The file of a relation. */
+static inline void
+gj_relation_file(Relation rel, Oid *tablespace, Oid *database, uint32 *number)
+{
+#if PG_VERSION_NUM >= 160000
+	*tablespace = rel->rd_locator.spcOid;
+	*database = rel->rd_locator.dbOid;
+	*number = rel->rd_locator.relNumber;
+#else
+	*tablespace = rel->rd_node.spcNode;
+	*database = rel->rd_node.dbNode;
+	*number = rel->rd_node.relNode;
+#endif
+}
+
+/*
+ * May VACUUM remove what a snapshot still sees?  Up to 16, a setting allows it.
+ */
+static inline bool
+gj_snapshots_expire(void)
+{
+#if PG_VERSION_NUM < 170000
+	return old_snapshot_threshold >= 0;
+#else
+	return false;
 #endif
 }
 

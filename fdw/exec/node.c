@@ -99,6 +99,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->raw_values = palloc0(Max(1, state->plan->noutputs) * sizeof(Datum));
 	state->raw_nulls = palloc0(Max(1, state->plan->noutputs) * sizeof(bool));
 	gj_feeder_init(&state->feeder, state->plan, estate->es_query_cxt);
+	state->report.blocks = state->feeder.blocks;
 	for (int i = 0; i < nchildren; i++)
 	{
 		PlanState  *child;
@@ -160,6 +161,7 @@ run_job(GjState *state)
 	return gj_link_connect(link, gj_socket) &&
 		gj_link_open(link, state->plan, state->parameters.data, state->algorithm, 1,
 					 state->may_rewind) &&
+		gj_kept_open(&state->feeder, link, NULL, state->run_context) &&
 		gj_feed(&state->feeder, link, NULL, state->run_context) &&
 		gj_link_run(link);
 }

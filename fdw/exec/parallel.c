@@ -143,7 +143,8 @@ open_job(GjState *state, const char *unfit, uint64 since_us)
 		gj_fail(&link->conn, "%s", unfit);
 	else if (gj_link_connect(link, shared->socket) &&
 			 gj_link_open(link, state->plan, state->parameters.data, shared->algorithm,
-						  shared->participants, false))
+						  shared->participants, false) &&
+			 gj_kept_open(&state->feeder, link, shared, state->run_context))
 	{
 		shared->job = link->job;
 		memcpy(shared->token, link->token, GJ_TOKEN_SIZE);
@@ -302,6 +303,9 @@ take_report(GjState *state)
 	}
 	if (state->css.ss.ps.instrument == NULL)
 		return;
+	SpinLockAcquire(&shared->mutex);
+	memcpy(state->feeder.blocks, shared->blocks, state->plan->ninputs * sizeof(GjBlockCounts));
+	SpinLockRelease(&shared->mutex);
 
 	/*
 	 * workers that have not read the end leave no report before they shut down

@@ -16,6 +16,7 @@ gj_prepare_run(GjState *state)
 	gj_link_close(&state->link);
 	MemoryContextReset(state->run_context);
 	gj_link_init(&state->link, state->run_context);
+	gj_feeder_reset(&state->feeder);
 }
 
 TupleTableSlot *

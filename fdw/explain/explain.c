@@ -348,6 +348,7 @@ explain_inputs(const Names *names, const GjReport *report)
 			if (es->costs)
 				appendStringInfo(es->str, ", rows=%.0f", input->rows);
 			appendStringInfoChar(es->str, '\n');
+			gj_explain_blocks(report, i, es);
 			explain_filters(names, i, report);
 			continue;
 		}
@@ -358,6 +359,7 @@ explain_inputs(const Names *names, const GjReport *report)
 		ExplainPropertyBool("Partial", input->partial, es);
 		if (es->costs)
 			ExplainPropertyFloat("Expected Rows", NULL, input->rows, 0, es);
+		gj_explain_blocks(report, i, es);
 		if (gj_is_filtered(names->plan, i))
 			explain_filters(names, i, report);
 		ExplainCloseGroup("Input", NULL, true, es);

@@ -18,6 +18,8 @@ typedef struct GjReport
 										 * did not */
 	bool		have_stats;
 	GjStats		stats;			/* valid if have_stats */
+	const GjBlockCounts *blocks;	/* of each input; zeros: its table was fed like any
+									 * other */
 } GjReport;
 
 /*
@@ -46,6 +48,9 @@ extern void gj_explain_join_stats(const GjReport *report, int join, ExplainState
 
 /* explain/stats.c: effect of one filter, by its position in the plan. */
 extern void gj_explain_filter_stats(const GjReport *report, int filter, ExplainState *es);
+
+/* explain/stats.c: what became of the blocks of an input that the daemon keeps. */
+extern void gj_explain_blocks(const GjReport *report, int input, ExplainState *es);
 
 /* explain/stats.c: statistics of the whole job and its participants. */
 extern void gj_explain_job_stats(const GjStats *stats, ExplainState *es);

@@ -192,6 +192,25 @@ gj_explain_filter_stats(const GjReport *report, int number, ExplainState *es)
 	end_line(es);
 }
 
+void
+gj_explain_blocks(const GjReport *report, int input, ExplainState *es)
+{
+	const GjBlockCounts *blocks;
+
+	if (report == NULL)
+		return;
+	blocks = &report->blocks[input];
+	if (blocks->kept + blocks->proved + blocks->fed == 0)
+		return;
+	begin_line(es, "  ");
+	put_count(es, "Blocks: ", "Blocks Kept", blocks->kept, " kept");
+	put_count(es, ", ", "Blocks Proved", blocks->proved, " proved");
+	put_count(es, ", ", "Blocks Fed", blocks->fed, " fed");
+	if (blocks->captured > 0 || !gj_explain_is_text(es))
+		put_count(es, ", ", "Blocks Captured", blocks->captured, " captured");
+	end_line(es);
+}
+
 /* A job without aggregates prints nothing, not even an empty group. */
 static void
 explain_aggregates(const GjStats *stats, ExplainState *es)

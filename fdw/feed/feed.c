@@ -232,9 +232,19 @@ gj_feeder_init(GjFeeder *feeder, const GjPlan *plan, MemoryContext context)
 		.plan = plan,
 			.inputs = palloc0(plan->ninputs * sizeof(PlanState *)),
 			.page_feeds = palloc0(plan->ninputs * sizeof(GjPageFeed *)),
+			.kept_feeds = palloc0(plan->ninputs * sizeof(GjKeptFeed *)),
+			.kept = palloc0(plan->ninputs * sizeof(GjKept *)),
+			.blocks = palloc0(plan->ninputs * sizeof(GjBlockCounts)),
 			.filters = palloc0(Max(1, plan->nfilters) * sizeof(GjKeyFilter)),
 			.context = context
 	};
+}
+
+void
+gj_feeder_reset(GjFeeder *feeder)
+{
+	memset(feeder->kept, 0, feeder->plan->ninputs * sizeof(GjKept *));
+	memset(feeder->blocks, 0, feeder->plan->ninputs * sizeof(GjBlockCounts));
 }
 
 /*
@@ -294,12 +304,19 @@ feed_input(GjFeeder *feeder, int input, MemoryContext scratch,
 		return false;
 	if (gj_key_filters_drops_all(plan, input, feeder->filters))
 		return gj_key_filters_return(link, plan, input, feeder->filters);
+	if (feeder->shared != NULL && feeder->shared->kept[input] && feeder->kept[input] == NULL &&
+		!gj_kept_get(feeder, input))
+		return false;
 	gj_writer_init(&writer, link, &feeder->chain, plan, input,
+				   plan->inputs[input].ncolumns +
+				   (feeder->kept[input] != NULL ? plan->inputs[input].nhidden : 0),
 				   shared ? plan->workers + 1 : 1, scratch);
 
 	/* the child's own allocations must live as long as the child */
 	old = MemoryContextSwitchTo(feeder->context);
-	if (gj_page_feed_possible(feeder, input))
+	if (feeder->kept[input] != NULL)
+		ok = gj_feed_kept(feeder, input, &writer);
+	else if (gj_page_feed_possible(feeder, input))
 		ok = gj_feed_page(feeder, input, &writer);
 	else
 		ok = gj_feed_child(feeder, input, &writer);

@@ -48,6 +48,9 @@ typedef struct GjShared
 	GjFault		fault;			/* of the failure that it describes */
 	uint64		cost_us;		/* time that the failure took */
 	pg_atomic_flag taken[GJ_MAX_INPUTS];	/* claimed by one participant */
+	bool		kept[GJ_MAX_INPUTS];	/* fed by state; written with job */
+	pg_atomic_uint32 next_block[GJ_MAX_INPUTS]; /* kept: not claimed yet */
+	GjBlockCounts blocks[GJ_MAX_INPUTS];	/* of all participants, under mutex */
 	Size		report_size;	/* allocated bytes of report */
 	Size		report_length;	/* bytes in use; 0: no report */
 	uint64		report_progress;	/* see feed/shared.c */
@@ -91,9 +94,14 @@ extern void gj_shared_ended(GjShared *shared);
 /* Stores a daemon's report of length bytes for the leader. */
 extern void gj_shared_keep_report(GjShared *shared, const void *body, Size length);
 
+/* Adds what became of the blocks that this participant claimed. */
+extern void gj_shared_count_blocks(GjShared *shared, int input, const GjBlockCounts *counts);
+
 /* ---- feed ---- */
 
-typedef struct GjPageFeed GjPageFeed;	/* feed/page/scan.c */
+typedef struct GjPageFeed GjPageFeed;	/* feed/page/page.h */
+typedef struct GjKept GjKept;	/* feed/kept/kept.h */
+typedef struct GjKeptFeed GjKeptFeed;	/* feed/kept/scan.c */
 
 /* What this process feeds for a node, from and to where. */
 typedef struct GjFeeder
@@ -101,6 +109,7 @@ typedef struct GjFeeder
 	const GjPlan *plan;
 	PlanState **inputs;			/* plan->ninputs children */
 	GjPageFeed **page_feeds;	/* one an input; created on first use */
+	GjKeptFeed **kept_feeds;	/* the same for inputs that are fed by state */
 	GjKeyFilter *filters;		/* plan->nfilters, of this scan */
 	MemoryContext context;		/* of the query */
 	char	   *unfit;			/* why no scan can be offloaded; NULL: unknown */
@@ -110,6 +119,8 @@ typedef struct GjFeeder
 	GjShared   *shared;			/* parallel node with workers, else NULL */
 	MemoryContext run_context;	/* reset after the scan */
 	GjChain		chain;			/* of this participant's long values */
+	GjKept	  **kept;			/* how to feed each input; NULL: all of it */
+	GjBlockCounts *blocks;		/* of each input that is fed by state */
 } GjFeeder;
 
 /*
@@ -120,6 +131,16 @@ extern void gj_shut_down(PlanState *child);
 
 /* Prepares the feeder of a plan.  The children are filled in by the caller. */
 extern void gj_feeder_init(GjFeeder *feeder, const GjPlan *plan, MemoryContext context);
+
+/* Forgets the scan before, whose memory is gone. */
+extern void gj_feeder_reset(GjFeeder *feeder);
+
+/*
+ * The opener of a job: finds out which inputs the daemon keeps, before any
+ * participant feeds.  What it allocates is in run_context.  feed/kept/states.c.
+ */
+extern bool gj_kept_open(GjFeeder *feeder, GjLink *link, GjShared *shared,
+						 MemoryContext run_context);
 
 /*
  * Feeds this participant's part of the inputs and tells the daemon so.  What the
@@ -134,6 +155,18 @@ extern bool gj_feed_child(GjFeeder *feeder, int input, GjWriter *writer);
 /* feed/page/scan.c: does the input's child allow a page feed in this execution? */
 extern bool gj_page_feed_possible(const GjFeeder *feeder, int input);
 extern bool gj_feed_page(GjFeeder *feeder, int input, GjWriter *writer);
+
+/*
+ * feed/kept/states.c: a participant that has attached learns how to feed an
+ * input that the opener found kept.
+ */
+extern bool gj_kept_get(GjFeeder *feeder, int input);
+
+/*
+ * feed/kept/scan.c: feeds the blocks of an input that the daemon does not have.  writer
+ * writes all columns, hidden ones too.
+ */
+extern bool gj_feed_kept(GjFeeder *feeder, int input, GjWriter *writer);
 
 /*
  * False, with the reason recorded, if another participant has given up, so that

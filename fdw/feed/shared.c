@@ -64,8 +64,13 @@ gj_shared_reset(GjShared *shared)
 	shared->reason[0] = '\0';
 	shared->report_length = 0;
 	shared->report_progress = 0;
+	memset(shared->kept, 0, sizeof(shared->kept));
+	memset(shared->blocks, 0, sizeof(shared->blocks));
 	for (int i = 0; i < GJ_MAX_INPUTS; i++)
+	{
 		pg_atomic_clear_flag(&shared->taken[i]);
+		pg_atomic_write_u32(&shared->next_block[i], 0);
+	}
 }
 
 void
@@ -78,7 +83,10 @@ gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket,
 	pg_atomic_init_u32(&shared->ended, 0);
 	pg_atomic_init_u32(&shared->leader_joined, 0);
 	for (int i = 0; i < GJ_MAX_INPUTS; i++)
+	{
 		pg_atomic_init_flag(&shared->taken[i]);
+		pg_atomic_init_u32(&shared->next_block[i], 0);
+	}
 	strlcpy(shared->socket, socket ? socket : "", sizeof(shared->socket));
 	shared->algorithm = algorithm;
 	shared->participants = participants;
@@ -90,6 +98,19 @@ bool
 gj_shared_elect(GjShared *shared, int input)
 {
 	return pg_atomic_test_set_flag(&shared->taken[input]);
+}
+
+void
+gj_shared_count_blocks(GjShared *shared, int input, const GjBlockCounts *counts)
+{
+	GjBlockCounts *all = &shared->blocks[input];
+
+	SpinLockAcquire(&shared->mutex);
+	all->kept += counts->kept;
+	all->proved += counts->proved;
+	all->fed += counts->fed;
+	all->captured += counts->captured;
+	SpinLockRelease(&shared->mutex);
 }
 
 bool

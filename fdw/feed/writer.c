@@ -94,7 +94,7 @@ inline_limit(const GjPlan *plan, Size extent_size, bool is_key)
 	int			keys = 0;
 
 	for (int i = 0; i < plan->ninputs; i++)
-		for (int j = 0; j < plan->inputs[i].ncolumns; j++)
+		for (int j = 0; j < plan->inputs[i].ncolumns + plan->inputs[i].nhidden; j++)
 		{
 			const GjColumn *column = &plan->inputs[i].columns[j];
 
@@ -157,7 +157,7 @@ gj_copy_of(const GjColumn *column, int length)
 
 void
 gj_writer_init(GjWriter *writer, GjLink *link, GjChain *chain, const GjPlan *plan, int input,
-			   int sharers, MemoryContext scratch)
+			   int ncolumns, int sharers, MemoryContext scratch)
 {
 	const GjInput *in = &plan->inputs[input];
 
@@ -166,12 +166,12 @@ gj_writer_init(GjWriter *writer, GjLink *link, GjChain *chain, const GjPlan *pla
 	writer->participant = link->participant;
 	writer->chain = chain;
 	writer->input = input;
-	writer->ncolumns = in->ncolumns;
-	writer->columns = palloc0(Max(1, in->ncolumns) * sizeof(GjColumnWriter));
-	writer->moves = palloc0(Max(1, in->ncolumns) * 3 * sizeof(GjMove));
+	writer->ncolumns = ncolumns;
+	writer->columns = palloc0(Max(1, ncolumns) * sizeof(GjColumnWriter));
+	writer->moves = palloc0(Max(1, ncolumns) * 3 * sizeof(GjMove));
 	writer->expected = in->rows * in->passing / sharers;
 	writer->scratch = scratch;
-	for (int i = 0; i < in->ncolumns; i++)
+	for (int i = 0; i < ncolumns; i++)
 	{
 		GjColumnWriter *c = &writer->columns[i];
 
@@ -234,21 +234,42 @@ describe_batch(GjWriter *writer)
 	};
 }
 
+/* Tells the daemon about a batch, which is unmapped. */
+static bool
+announce(GjWriter *writer, uint32 rows)
+{
+	GjConnection *conn = writer->extents->conn;
+	GjCapture  *capture = writer->capture;
+	struct gj_filled filled = {
+		.extent = writer->extent.id,
+		.input = writer->input,
+		.rows = rows
+	};
+	struct gj_captured captured = {
+		.extent = writer->extent.id,
+		.input = writer->input,
+		.rows = rows
+	};
+
+	if (capture == NULL)
+		return gj_send(conn, GJ_FILLED, &filled, sizeof(filled), NULL, 0);
+	captured.blocks = capture->n;
+	capture->n = 0;
+	return gj_send(conn, GJ_CAPTURED, &captured, sizeof(captured), capture->blocks,
+				   captured.blocks * sizeof(struct gj_captured_block));
+}
+
 static bool
 hand_over(GjWriter *writer)
 {
-	struct gj_filled body = {
-		.extent = writer->extent.id,
-		.input = writer->input,
-		.rows = writer->rows
-	};
+	uint32		rows = writer->rows;
 
 	describe_batch(writer);
 	writer->total_bytes += gj_layout_bytes(writer);
 	writer->total_rows += writer->rows;
 	writer->rows = 0;
 	gj_extent_unmap(writer->extents, &writer->extent);
-	return gj_send(writer->extents->conn, GJ_FILLED, &body, sizeof(body), NULL, 0);
+	return announce(writer, rows);
 }
 
 /*
@@ -273,12 +294,8 @@ too_wide(GjWriter *writer)
 	return gj_fail(writer->extents->conn, "a row does not fit an extent");
 }
 
-/*
- * Hands over the current batch and starts an empty one.  Waits for an extent
- * if none is available.
- */
-static bool
-next_batch(GjWriter *writer)
+bool
+gj_writer_next(GjWriter *writer)
 {
 	if (writer->rows > 0 && !hand_over(writer))
 		return false;
@@ -315,6 +332,22 @@ forget_rows(GjColumnWriter *column, uint32 first, uint32 end)
 			}
 	if (gj_is_varlena(column))
 		column->heap_used = ((uint32 *) column->values)[first];
+}
+
+void
+gj_writer_cut(GjWriter *writer, uint32 rows)
+{
+	if (rows == writer->rows)
+		return;
+	for (int i = 0; i < writer->ncolumns; i++)
+	{
+		GjColumnWriter *c = &writer->columns[i];
+
+		forget_rows(c, rows, writer->rows);
+		c->heap_placed = Min(c->heap_placed, c->heap_used);
+	}
+	writer->rows = rows;
+	writer->rows_placed = Min(writer->rows_placed, rows);
 }
 
 /* gj_writer_append() without moving the arrays. */
@@ -377,7 +410,7 @@ append_row(GjWriter *writer, GjVector *vectors)
 	writer->may_wait = true;
 	put = gj_writer_append(writer, vectors, &n);
 	if (put == GJ_PUT_FULL)
-		put = next_batch(writer) ? gj_writer_append(writer, vectors, &n) : GJ_PUT_FAILED;
+		put = gj_writer_next(writer) ? gj_writer_append(writer, vectors, &n) : GJ_PUT_FAILED;
 	writer->may_wait = false;
 	for (int i = 0; i < writer->ncolumns; i++)
 	{
@@ -405,7 +438,7 @@ gj_writer_append_all(GjWriter *writer, GjVector *vectors, int n)
 			case GJ_PUT_FULL:
 				if (writer->extent.base != NULL && writer->rows == 0)
 					return too_wide(writer);
-				if (!next_batch(writer))
+				if (!gj_writer_next(writer))
 					return false;
 				break;
 			case GJ_PUT_CHAIN:

@@ -117,6 +117,14 @@ typedef struct GjVector
 	bool		nullable;
 } GjVector;
 
+/* The blocks whose rows are in a batch, all of them, if whole blocks are captured. */
+typedef struct GjCapture
+{
+	uint32		n;
+	uint32		size;			/* allocated */
+	struct gj_captured_block *blocks;
+} GjCapture;
+
 typedef struct GjWriter
 {
 	GjExtents  *extents;
@@ -128,6 +136,7 @@ typedef struct GjWriter
 	GjMove	   *moves;			/* 3 per column */
 	int			nvarlena;
 	double		expected;		/* expected number of remaining rows: a hint */
+	GjCapture  *capture;		/* NULL: batches are of any rows */
 	MemoryContext scratch;		/* detoasted values; reset by the caller */
 
 	GjExtent	extent;			/* base NULL: none */
@@ -146,11 +155,11 @@ typedef struct GjWriter
 extern GjCopy gj_copy_of(const GjColumn *column, int length);
 
 /*
- * Long values go to chain.  sharers is the number of participants that feed this
- * input together.
+ * Writes the first ncolumns of the input.  Long values go to chain.  sharers is the
+ * number of participants that feed this input together.
  */
 extern void gj_writer_init(GjWriter *writer, GjLink *link, GjChain *chain, const GjPlan *plan,
-						   int input, int sharers, MemoryContext scratch);
+						   int input, int ncolumns, int sharers, MemoryContext scratch);
 
 /*
  * Appends as many of *n rows as fit the current batch, without waiting for the
@@ -166,6 +175,15 @@ extern GjPut gj_writer_append(GjWriter *writer, GjVector *vectors, int *n);
  * to clean up.
  */
 extern bool gj_writer_append_all(GjWriter *writer, GjVector *vectors, int n);
+
+/* Removes the rows of the current batch from number rows on. */
+extern void gj_writer_cut(GjWriter *writer, uint32 rows);
+
+/*
+ * Hands over the current batch and starts an empty one.  Waits for an extent
+ * if none is available.
+ */
+extern bool gj_writer_next(GjWriter *writer);
 
 /* Hands over the current batch, if any, and releases the extent. */
 extern bool gj_writer_finish(GjWriter *writer);

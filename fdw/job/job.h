@@ -90,6 +90,15 @@ typedef struct GjInput
 								 * none */
 } GjInput;
 
+/* What became of the blocks of an input that the daemon keeps, in one execution. */
+typedef struct GjBlockCounts
+{
+	uint64		kept;			/* served without a look at the table */
+	uint64		proved;			/* served because the page has not changed */
+	uint64		fed;
+	uint64		captured;		/* of those: to be kept */
+} GjBlockCounts;
+
 typedef struct GjOutput
 {
 	int			input;

@@ -6,6 +6,7 @@
 
 #include "postgres.h"
 
+#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "nodes/execnodes.h"
 #include "storage/block.h"
@@ -13,6 +14,7 @@
 #include "storage/bufpage.h"
 #include "utils/relcache.h"
 
+#include "feed/feed.h"
 #include "feed/key_filter.h"
 #include "job/page_qual.h"
 #include "numeric/decimal.h"
@@ -29,6 +31,12 @@ typedef struct GjPrefetch
 	const char *sparse;			/* the page, if those of its tuples were not; or NULL */
 	int			reach;			/* of its tuples, if sparse */
 } GjPrefetch;
+
+/*
+ * Does a shared buffer seem to have this block?  It is neither locked nor
+ * pinned, so this is no more than a guess.
+ */
+extern bool gj_seems_to_have(Buffer buffer, BlockNumber block);
 
 /*
  * Requests cache lines of the page that the scan reads next, after the one in
@@ -188,11 +196,12 @@ typedef struct GjPageRows
 } GjPageRows;
 
 /*
- * Prepares to read these columns of the writer and to evaluate the conditions
- * of a scan, in the current memory context.  Returns NULL if the page feed
- * cannot evaluate one of them (job/page_qual.h).
+ * Prepares to read these columns and to evaluate conditions, those of a scan or
+ * none, in the current memory context.  Returns NULL if the page feed cannot
+ * evaluate one of them (job/page_qual.h), or if a column does not exist.
  */
-extern GjPageRows *gj_page_rows_create(ScanState *scan, const GjWriter *writer);
+extern GjPageRows *gj_page_rows_create(ScanState *scan, const GjColumn *columns, int ncolumns,
+									   const List *conditions);
 
 /* Evaluates the conditions' parameters for the next scan. */
 extern void gj_page_rows_bind(GjPageRows *rows, ScanState *scan);
@@ -283,5 +292,49 @@ extern void gj_page_list_read(GjPageCheck *check, Datum value);
 /* gj_page_check_filter() for GJ_TEST_IN and GJ_TEST_NOT_IN. */
 extern int	gj_page_list_filter(const GjPageCheck *check, const GjVector *vector,
 								int n, uint16 *kept);
+
+/* ---- the steps of a scan ---- */
+
+struct GjPageFeed
+{
+	GjPageRows *rows;			/* NULL: no page feed */
+	GjVector   *vectors;
+	char	   *copy;			/* of a page */
+};
+
+/* Tuples of a scan. */
+typedef struct GjTupleCounts
+{
+	double		tuples;
+	double		without_partner;	/* dropped by filters of keys */
+	double		fed;
+} GjTupleCounts;
+
+/* Prepares to feed these columns of the rows that pass the conditions. */
+extern GjPageFeed *gj_page_feed_create(ScanState *scan, const GjColumn *columns, int ncolumns,
+									   const List *conditions);
+
+/* Binds the conditions and the filters of an input for the next scan. */
+extern void gj_page_feed_bind(GjFeeder *feeder, int input, GjPageFeed *feed, ScanState *scan);
+
+/* The scan that the child uses, begun as the child would if there is none yet. */
+extern HeapScanDesc gj_page_scan(SeqScanState *child);
+
+/* Releases the scan's page. */
+extern void gj_page_unpin(HeapScanDesc scan);
+
+/* Writes the rows of the scan's page that pass.  Waits as needed, and then unpins the page. */
+extern bool gj_page_write(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
+						  GjPrefetch *prefetch, GjTupleCounts *counts);
+
+/* The same for a copy of the scan's page, which is unpinned. */
+extern bool gj_page_write_copy(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, Page copy,
+							   GjTupleCounts *counts);
+
+/*
+ * Counts the scan's tuples, those that its conditions removed, and the time since
+ * InstrStartNode(), for EXPLAIN ANALYZE and the statistics views.
+ */
+extern void gj_page_account(SeqScanState *child, HeapScanDesc scan, const GjTupleCounts *counts);
 
 #endif							/* FEED_PAGE_PAGE_H */

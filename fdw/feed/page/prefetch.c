@@ -34,12 +34,8 @@
 /* How many buffers after a page's are searched for the next page. */
 #define NEIGHBOURS 4
 
-/*
- * Does a shared buffer seem to have this block?  It is neither locked nor
- * pinned, so this is no more than a guess.
- */
-static bool
-seems_to_have(Buffer buffer, BlockNumber block)
+bool
+gj_seems_to_have(Buffer buffer, BlockNumber block)
 {
 	return buffer > 0 && buffer <= NBuffers &&
 		GetBufferDescriptor(buffer - 1)->tag.blockNum == block;
@@ -54,10 +50,10 @@ nearby(const GjPrefetch *prefetch, Buffer buffer, BlockNumber block)
 {
 	if (buffer <= 0)
 		return InvalidBuffer;	/* of a temporary table */
-	if (seems_to_have(buffer + prefetch->distance, block))
+	if (gj_seems_to_have(buffer + prefetch->distance, block))
 		return buffer + prefetch->distance;
 	for (int i = 1; i <= NEIGHBOURS; i++)
-		if (seems_to_have(buffer + i, block))
+		if (gj_seems_to_have(buffer + i, block))
 			return buffer + i;
 	return InvalidBuffer;
 }

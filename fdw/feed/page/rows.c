@@ -136,19 +136,19 @@ find_last_uses(GjPageRows *rows)
 }
 
 GjPageRows *
-gj_page_rows_create(ScanState *scan, const GjWriter *writer)
+gj_page_rows_create(ScanState *scan, const GjColumn *columns, int ncolumns,
+					const List *conditions)
 {
 	TupleDesc	desc = RelationGetDescr(scan->ss_currentRelation);
 	GjPageRows *rows = palloc0(sizeof(GjPageRows));
-	List	   *quals = scan->ps.plan->qual;
 	List	   *others = NIL;
 	ListCell   *lc;
 
 	rows->attributes = palloc0((desc->natts + 1) * sizeof(GjPageAttribute));
-	rows->checks = palloc0((list_length(quals) + 1) * sizeof(GjPageCheck));
+	rows->checks = palloc0((list_length(conditions) + 1) * sizeof(GjPageCheck));
 	rows->lists = AllocSetContextCreate(CurrentMemoryContext, "OffloadJoin lists of values",
 										ALLOCSET_SMALL_SIZES);
-	foreach(lc, quals)
+	foreach(lc, conditions)
 	{
 		GjPageCheck *check = &rows->checks[rows->nchecks];
 
@@ -170,12 +170,12 @@ gj_page_rows_create(ScanState *scan, const GjWriter *writer)
 	if (others != NIL)
 		create_expression(rows, scan, others);
 	sort_checks(rows);
-	rows->ncolumns = writer->ncolumns;
+	rows->ncolumns = ncolumns;
 	rows->last_column = -1;
-	rows->columns = palloc((writer->ncolumns + 1) * sizeof(int));
-	for (int i = 0; i < writer->ncolumns; i++)
+	rows->columns = palloc((ncolumns + 1) * sizeof(int));
+	for (int i = 0; i < ncolumns; i++)
 	{
-		AttrNumber	attnum = writer->columns[i].column->attnum;
+		AttrNumber	attnum = columns[i].attnum;
 
 		if (attnum <= 0 || attnum > desc->natts)
 			return NULL;

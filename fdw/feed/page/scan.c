@@ -29,26 +29,8 @@
 #include "feed/feed.h"
 #include "feed/page/page.h"
 
-struct GjPageFeed
-{
-	GjPageRows *rows;			/* NULL: no page feed */
-	GjVector   *vectors;
-	char	   *copy;			/* of a page */
-};
-
-/* Tuples of a scan. */
-typedef struct Counts
-{
-	double		tuples;
-	double		without_partner;	/* dropped by filters of keys */
-	double		fed;
-} Counts;
-
-/*
- * The scan that the child uses, begun as the child would if there is none yet.
- */
-static TableScanDesc
-scan_of(SeqScanState *child)
+HeapScanDesc
+gj_page_scan(SeqScanState *child)
 {
 	if (child->ss.ps.chgParam != NULL)
 		ExecReScan(&child->ss.ps);
@@ -56,7 +38,7 @@ scan_of(SeqScanState *child)
 		child->ss.ss_currentScanDesc =
 			table_beginscan(child->ss.ss_currentRelation,
 							child->ss.ps.state->es_snapshot, 0, NULL);
-	return child->ss.ss_currentScanDesc;
+	return (HeapScanDesc) child->ss.ss_currentScanDesc;
 }
 
 bool
@@ -74,15 +56,28 @@ gj_page_feed_possible(const GjFeeder *feeder, int input)
 	return snapshot != NULL && IsMVCCSnapshot(snapshot);
 }
 
-static GjPageFeed *
-create_feed(SeqScanState *child, const GjWriter *writer)
+GjPageFeed *
+gj_page_feed_create(ScanState *scan, const GjColumn *columns, int ncolumns, const List *conditions)
 {
 	GjPageFeed *feed = palloc0(sizeof(GjPageFeed));
 
-	feed->rows = gj_page_rows_create(&child->ss, writer);
-	feed->vectors = palloc0((writer->ncolumns + 1) * sizeof(GjVector));
+	feed->rows = gj_page_rows_create(scan, columns, ncolumns, conditions);
+	feed->vectors = palloc0((ncolumns + 1) * sizeof(GjVector));
 	feed->copy = palloc(BLCKSZ);
 	return feed;
+}
+
+void
+gj_page_feed_bind(GjFeeder *feeder, int input, GjPageFeed *feed, ScanState *scan)
+{
+	const GjPlan *plan = feeder->plan;
+
+	ResetExprContext(scan->ps.ps_ExprContext);
+	gj_page_rows_bind(feed->rows, scan);
+	for (int i = 0; i < plan->nfilters; i++)
+		if (plan->filters[i].target.input == input && feeder->filters[i].extent.base != NULL)
+			gj_page_rows_add_key(feed->rows, plan->filters[i].target.column,
+								 &feeder->filters[i]);
 }
 
 /* ---- from page to page ---- */
@@ -119,8 +114,8 @@ next_block(HeapScanDesc scan, BlockNumber block)
 	return block == scan->rs_startblock ? InvalidBlockNumber : block;
 }
 
-static void
-unpin(HeapScanDesc scan)
+void
+gj_page_unpin(HeapScanDesc scan)
 {
 	if (BufferIsValid(scan->rs_cbuf))
 		ReleaseBuffer(scan->rs_cbuf);
@@ -138,25 +133,38 @@ write_copied(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, int n)
 
 	memcpy(feed->copy, page, BLCKSZ);
 	gj_page_rows_move(feed->rows, page, feed->copy);
-	unpin(scan);
+	gj_page_unpin(scan);
 	return gj_writer_append_all(writer, feed->vectors, n);
 }
 
+/* Finds the rows of a page that pass. */
 static bool
-write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, GjPrefetch *prefetch)
+load(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, Page page, GjTupleCounts *counts)
 {
 	GjPageRows *rows = feed->rows;
-	int			n;
 
-	if (!gj_page_rows_load(rows, BufferGetPage(scan->rs_cbuf), scan->rs_vistuples,
-						   scan->rs_ntuples))
+	if (!gj_page_rows_load(rows, page, scan->rs_vistuples, scan->rs_ntuples))
 		return gj_fail(writer->extents->conn,
 					   "a numeric value does not fit its declared precision and scale");
+	counts->tuples += scan->rs_ntuples;
+	counts->without_partner += rows->without_partner;
+	counts->fed += rows->n;
+	gj_page_rows_vectors(rows, feed->vectors);
+	return true;
+}
+
+bool
+gj_page_write(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, GjPrefetch *prefetch,
+			  GjTupleCounts *counts)
+{
+	int			n;
+
+	if (!load(feed, writer, scan, BufferGetPage(scan->rs_cbuf), counts))
+		return false;
 	gj_prefetch_rest(prefetch);
-	n = rows->n;
+	n = feed->rows->n;
 	if (n == 0)
 		return true;
-	gj_page_rows_vectors(rows, feed->vectors);
 	switch (gj_writer_append(writer, feed->vectors, &n))
 	{
 		case GJ_PUT_OK:
@@ -170,12 +178,16 @@ write_page(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, GjPrefetch *pr
 	return write_copied(feed, writer, scan, n);
 }
 
-/*
- * Counts the scan's tuples, those that its conditions removed, and the time
- * for EXPLAIN ANALYZE and the statistics views.
- */
-static void
-account(SeqScanState *child, HeapScanDesc scan, const Counts *counts)
+bool
+gj_page_write_copy(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, Page copy,
+				   GjTupleCounts *counts)
+{
+	return load(feed, writer, scan, copy, counts) &&
+		gj_writer_append_all(writer, feed->vectors, feed->rows->n);
+}
+
+void
+gj_page_account(SeqScanState *child, HeapScanDesc scan, const GjTupleCounts *counts)
 {
 	Instrumentation *instrument = child->ss.ps.instrument;
 
@@ -198,7 +210,8 @@ is_read_twice(const GjPlan *plan, int input)
 }
 
 static bool
-feed_pages(GjFeeder *feeder, int input, GjWriter *writer, HeapScanDesc scan, Counts *counts)
+feed_pages(GjFeeder *feeder, int input, GjWriter *writer, HeapScanDesc scan,
+		   GjTupleCounts *counts)
 {
 	GjPageFeed *feed = feeder->page_feeds[input];
 	bool		twice = is_read_twice(feeder->plan, input);
@@ -220,11 +233,8 @@ feed_pages(GjFeeder *feeder, int input, GjWriter *writer, HeapScanDesc scan, Cou
 		if (!twice)
 			gj_touch_page(&touched, scan->rs_cbuf);
 		gj_prefetch_page(&prefetch, rel, next, scan->rs_cbuf, feed->rows->reach);
-		counts->tuples += scan->rs_ntuples;
-		if (!write_page(feed, writer, scan, &prefetch))
+		if (!gj_page_write(feed, writer, scan, &prefetch, counts))
 			return false;
-		counts->without_partner += feed->rows->without_partner;
-		counts->fed += feed->rows->n;
 		if (unlikely(!writer->scratch->isReset))
 			MemoryContextReset(writer->scratch);
 	}
@@ -235,29 +245,25 @@ bool
 gj_feed_page(GjFeeder *feeder, int input, GjWriter *writer)
 {
 	SeqScanState *child = (SeqScanState *) feeder->inputs[input];
+	const GjInput *in = &feeder->plan->inputs[input];
 	GjPageFeed *feed = feeder->page_feeds[input];
 	HeapScanDesc scan;
-	Counts		counts = {0};
+	GjTupleCounts counts = {0};
 	bool		ok = true;
 
 	if (feed == NULL)
-		feed = feeder->page_feeds[input] = create_feed(child, writer);
+		feed = feeder->page_feeds[input] =
+			gj_page_feed_create(&child->ss, in->columns, in->ncolumns, child->ss.ps.plan->qual);
 	if (feed->rows == NULL)
 		return gj_feed_child(feeder, input, writer);
 
-	scan = (HeapScanDesc) scan_of(child);
+	scan = gj_page_scan(child);
 	if (child->ss.ps.instrument != NULL)
 		InstrStartNode(child->ss.ps.instrument);
-	ResetExprContext(child->ss.ps.ps_ExprContext);
-	gj_page_rows_bind(feed->rows, &child->ss);
-	for (int i = 0; i < feeder->plan->nfilters; i++)
-		if (feeder->plan->filters[i].target.input == input &&
-			feeder->filters[i].extent.base != NULL)
-			gj_page_rows_add_key(feed->rows, feeder->plan->filters[i].target.column,
-								 &feeder->filters[i]);
+	gj_page_feed_bind(feeder, input, feed, &child->ss);
 	if (!feed->rows->none)
 		ok = feed_pages(feeder, input, writer, scan, &counts);
-	unpin(scan);
-	account(child, scan, &counts);
+	gj_page_unpin(scan);
+	gj_page_account(child, scan, &counts);
 	return ok;
 }

@@ -1,0 +1,110 @@
+/*
+ * feed/kept/kept.h - feeds inputs whose columns the daemon keeps from one job to the next.
+ *
+ * The daemon serves a block while PostgreSQL's pages prove that it has not
+ * changed and that all its rows are visible to everybody (docs/protocol.md).
+ * Everything else is fed.
+ */
+#ifndef FEED_KEPT_KEPT_H
+#define FEED_KEPT_KEPT_H
+
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/xlogdefs.h"
+#include "storage/block.h"
+#include "storage/buf.h"
+
+#include "feed/feed.h"
+#include "feed/writer.h"
+
+/* How to feed an input of this scan. */
+struct GjKept
+{
+	bool		capture;		/* send whole blocks that may be kept */
+	uint32		blocks;			/* of the table; what follows is not scanned */
+	uint32		groups;
+	uint8	   *states;			/* enum gj_group_state */
+
+	/* the group that is being fed, if it is mixed */
+	int64		group;			/* -1: none */
+	struct gj_blocks map;
+	uint64	   *lsns;			/* one for each bit of map.prove */
+	uint32		lsns_size;		/* allocated */
+	uint32		at;				/* a block of the group, a multiple of 8 */
+	uint32		rank;			/* bits of map.prove before it */
+	struct gj_proved proved;
+	bool		any_proved;
+};
+
+/* ---- which inputs may be kept: feed/kept/gates.c ---- */
+
+/*
+ * Are the facts that prove that a block has not changed valid for this table and
+ * the snapshot of this execution?
+ */
+extern bool gj_kept_allowed(const GjFeeder *feeder, int input);
+
+/* ---- the visibility map: feed/kept/pages.c ---- */
+
+/*
+ * Sends the pages of the visibility map of an input.  Sets *sent to false, and
+ * sends nothing, if they prove nothing.
+ */
+extern bool gj_kept_send_pages(GjFeeder *feeder, GjLink *link, int input, bool *sent);
+
+/* ---- what the daemon has: feed/kept/states.c ---- */
+
+/* Begins to feed blocks of a mixed group.  They come in ascending order. */
+extern bool gj_kept_enter(GjFeeder *feeder, int input, uint32 group);
+
+/* Reports the blocks of the mixed group that were proved, if any. */
+extern bool gj_kept_leave(GjFeeder *feeder, int input);
+
+/* What to do with a block of the mixed group. */
+typedef enum GjKeptBlock
+{
+	GJ_BLOCK_FEED,
+	GJ_BLOCK_SERVED,
+	GJ_BLOCK_PROVE				/* it has not changed if its page has *lsn */
+} GjKeptBlock;
+
+extern GjKeptBlock gj_kept_block(GjKept *kept, BlockNumber block, XLogRecPtr *lsn);
+
+/* How many bits of a group's bitmap are 1. */
+extern uint32 gj_kept_count(const uint8 *bitmap);
+
+/* Records that a block of the mixed group has not changed. */
+static inline void
+gj_kept_prove(GjKept *kept, BlockNumber block)
+{
+	uint32		bit = block % GJ_GROUP_BLOCKS;
+
+	kept->proved.blocks[bit / 8] |= 1 << (bit % 8);
+	kept->any_proved = true;
+}
+
+/* ---- blocks that may have changed: feed/kept/prove.c ---- */
+
+typedef struct GjWork
+{
+	BlockNumber block;
+	Buffer		buffer;			/* where it probably is */
+	XLogRecPtr	lsn;			/* of the page, unless the block has changed; 0: feed it */
+} GjWork;
+
+/* Where pages were found lately.  Starts with all fields zero. */
+typedef struct GjTrail
+{
+	BlockNumber block;
+	Buffer		buffer;			/* invalid: unknown */
+} GjTrail;
+
+/*
+ * Proves those of n blocks that have not changed, and removes them.  Returns how
+ * many are left to be fed.
+ */
+extern int	gj_kept_prove_blocks(GjKept *kept, HeapScanDesc scan, GjTrail *trail,
+								 GjWork *work, int n);
+
+#endif							/* FEED_KEPT_KEPT_H */

@@ -1,0 +1,192 @@
+/*
+ * feed/kept/states.c - asks the daemon which blocks of an input it has.
+ *
+ * The opener asks for all inputs at once, so that a query waits once.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+
+#include "daemon/connection.h"
+#include "daemon/job_session.h"
+#include "feed/kept/kept.h"
+
+/*
+ * Receives a frame of this type and at least this length.  Extents that are
+ * granted meanwhile are kept for the feed.
+ */
+static bool
+receive(GjLink *link, enum gj_message type, uint32 length)
+{
+	GjConnection *conn = &link->conn;
+
+	for (;;)
+	{
+		if (!gj_receive(conn, -1))
+			return false;
+		if (conn->frame.type != GJ_GRANT)
+			break;
+		if (!gj_extent_granted(&link->extents))
+			return false;
+	}
+	if (conn->frame.type != type || conn->frame.length < length)
+		return gj_fail(conn, "the daemon sent frame %u of %u bytes instead of frame %d",
+					   conn->frame.type, conn->frame.length, (int) type);
+	return true;
+}
+
+static bool
+malformed(GjLink *link)
+{
+	return gj_fail(&link->conn, "the daemon sent a malformed frame on kept columns");
+}
+
+/* Receives how to feed an input.  *kept is NULL if it is fed like any other. */
+static bool
+receive_kept(GjLink *link, int input, MemoryContext context, GjKept **kept)
+{
+	GjConnection *conn = &link->conn;
+	struct gj_kept body;
+	GjKept	   *k;
+
+	*kept = NULL;
+	if (!receive(link, GJ_KEPT, sizeof(body)))
+		return false;
+	memcpy(&body, conn->body, sizeof(body));
+	if (body.input != (uint32) input || conn->frame.length != sizeof(body) + body.groups)
+		return malformed(link);
+	if (body.mode == GJ_FEED_PLAIN)
+		return body.groups == 0 || malformed(link);
+	if (body.mode != GJ_FEED_KEPT || body.groups > GJ_MAX_GROUPS ||
+		body.groups != (body.blocks + (uint64) GJ_GROUP_BLOCKS - 1) / GJ_GROUP_BLOCKS)
+		return malformed(link);
+
+	k = MemoryContextAllocZero(context, sizeof(GjKept));
+	k->capture = (body.flags & GJ_KEPT_CAPTURE) != 0;
+	k->blocks = body.blocks;
+	k->groups = body.groups;
+	k->group = -1;
+	k->states = MemoryContextAlloc(context, Max(1, body.groups));
+	memcpy(k->states, conn->body + sizeof(body), body.groups);
+	for (uint32 i = 0; i < k->groups; i++)
+		if (k->states[i] > GJ_GROUP_MIXED)
+			return malformed(link);
+	*kept = k;
+	return true;
+}
+
+bool
+gj_kept_open(GjFeeder *feeder, GjLink *link, GjShared *shared, MemoryContext run_context)
+{
+	bool		sent[GJ_MAX_INPUTS] = {false};
+
+	for (int i = 0; i < feeder->plan->ninputs; i++)
+		if (gj_kept_allowed(feeder, i) && !gj_kept_send_pages(feeder, link, i, &sent[i]))
+			return false;
+	for (int i = 0; i < feeder->plan->ninputs; i++)
+	{
+		if (sent[i] && !receive_kept(link, i, run_context, &feeder->kept[i]))
+			return false;
+		if (shared != NULL)
+			shared->kept[i] = feeder->kept[i] != NULL;
+	}
+	return true;
+}
+
+bool
+gj_kept_get(GjFeeder *feeder, int input)
+{
+	GjLink	   *link = feeder->link;
+	struct gj_kept_get body = {.input = input};
+
+	if (!gj_send(&link->conn, GJ_KEPT_GET, &body, sizeof(body), NULL, 0) ||
+		!receive_kept(link, input, feeder->run_context, &feeder->kept[input]))
+		return false;
+	return feeder->kept[input] != NULL ||
+		gj_fail(&link->conn, "the daemon has changed how an input is fed");
+}
+
+/* ---- mixed groups ---- */
+
+uint32
+gj_kept_count(const uint8 *bitmap)
+{
+	return (uint32) pg_popcount((const char *) bitmap, GJ_GROUP_BITMAP);
+}
+
+static bool
+receive_blocks(GjFeeder *feeder, GjKept *kept, int input, uint32 group)
+{
+	GjLink	   *link = feeder->link;
+	GjConnection *conn = &link->conn;
+	struct gj_blocks *map = &kept->map;
+
+	if (!receive(link, GJ_BLOCKS, sizeof(*map)))
+		return false;
+	memcpy(map, conn->body, sizeof(*map));
+	if (map->input != (uint32) input || map->group != group || map->lsns > GJ_GROUP_BLOCKS ||
+		conn->frame.length != sizeof(*map) + map->lsns * sizeof(uint64) ||
+		map->lsns != gj_kept_count(map->prove))
+		return malformed(link);
+	if (map->lsns > kept->lsns_size)
+	{
+		if (kept->lsns != NULL)
+			pfree(kept->lsns);
+		kept->lsns = MemoryContextAlloc(feeder->run_context, map->lsns * sizeof(uint64));
+		kept->lsns_size = map->lsns;
+	}
+	if (map->lsns > 0)
+		memcpy(kept->lsns, conn->body + sizeof(*map), map->lsns * sizeof(uint64));
+	return true;
+}
+
+bool
+gj_kept_enter(GjFeeder *feeder, int input, uint32 group)
+{
+	GjKept	   *kept = feeder->kept[input];
+	struct gj_blocks_get body = {.input = input, .group = group};
+
+	if (kept->group == group)
+		return true;
+	if (!gj_kept_leave(feeder, input) ||
+		!gj_send(&feeder->link->conn, GJ_BLOCKS_GET, &body, sizeof(body), NULL, 0) ||
+		!receive_blocks(feeder, kept, input, group))
+		return false;
+	kept->group = group;
+	kept->at = kept->rank = 0;
+	kept->proved = (struct gj_proved) {.input = input, .group = group};
+	kept->any_proved = false;
+	return true;
+}
+
+bool
+gj_kept_leave(GjFeeder *feeder, int input)
+{
+	GjKept	   *kept = feeder->kept[input];
+	bool		any = kept->any_proved;
+
+	kept->group = -1;
+	kept->any_proved = false;
+	return !any || gj_send(&feeder->link->conn, GJ_PROVED, NULL, 0, &kept->proved,
+						   sizeof(kept->proved));
+}
+
+GjKeptBlock
+gj_kept_block(GjKept *kept, BlockNumber block, XLogRecPtr *lsn)
+{
+	uint32		bit = block % GJ_GROUP_BLOCKS;
+	uint8		mask = 1 << (bit % 8);
+	uint32		rank;
+
+	if (kept->map.kept[bit / 8] & mask)
+		return GJ_BLOCK_SERVED;
+	if ((kept->map.prove[bit / 8] & mask) == 0)
+		return GJ_BLOCK_FEED;
+	for (; kept->at + 8 <= bit; kept->at += 8)
+		kept->rank += pg_number_of_ones[kept->map.prove[kept->at / 8]];
+	rank = kept->rank + pg_number_of_ones[kept->map.prove[bit / 8] & (mask - 1)];
+	Assert(rank < kept->map.lsns);
+	*lsn = kept->lsns[rank];
+	return GJ_BLOCK_PROVE;
+}
