@@ -163,6 +163,13 @@ func (j *job) handle(p *participant, m shm.Message, body []byte) error {
 		return decoded(body, func(v *shm.Release) error { return j.release(p, v) })
 	case shm.MsgChainGet:
 		return decoded(body, func(v *shm.ChainGet) error { return j.chainGet(p, v) })
+	case shm.MsgPages:
+		pages, _, err := shm.DecodePages(body)
+		if err != nil {
+			return violation("%v", err)
+		}
+		p.out.send(shm.AppendKept(nil, &shm.Kept{Input: pages.Input, Blocks: pages.Blocks}, nil))
+		return nil
 	case shm.MsgReturned:
 		return decoded(body, func(v *shm.Returned) error { return j.returned(p, v) })
 	case shm.MsgStatsGet:
