@@ -33,8 +33,9 @@ type chunk struct {
 // column is a column that has been asked for.
 type column struct {
 	Column
-	table *table
-	uses  usage
+	table   *table
+	uses    usage
+	tooWide bool // the values of some chunk fit in no extent: the column is not captured again
 }
 
 // pieceBytes is what the directory counts for a piece.

@@ -52,7 +52,7 @@ func TestCapturedBlocksAreServed(t *testing.T) {
 		t.Fatalf("state %d at the VM LSN of the capture", l.State(0))
 	}
 	all := slices.Concat(idsOf(0), idsOf(1), idsOf(2), idsOf(3))
-	if got := rowsOf(t, allColumns, l.Segments()); !slices.Equal(got, wanted(t, allColumns, all)) {
+	if got := rowsOf(t, allColumns, l.Segments()); !slices.Equal(got, wantedRows(allColumns, all)) {
 		t.Fatalf("kept rows %q", got)
 	}
 	l.Close(true)
@@ -69,7 +69,7 @@ func TestCapturedBlocksAreServed(t *testing.T) {
 	if err := l.Proved(0, prove); err == nil {
 		t.Fatal("blocks were proved twice")
 	}
-	if got := rowsOf(t, allColumns, l.Segments()); !slices.Equal(got, wanted(t, allColumns, slices.Concat(idsOf(1), idsOf(2)))) {
+	if got := rowsOf(t, allColumns, l.Segments()); !slices.Equal(got, wantedRows(allColumns, slices.Concat(idsOf(1), idsOf(2)))) {
 		t.Fatalf("proved rows %q", got)
 	}
 	l.Close(true)

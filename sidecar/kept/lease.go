@@ -56,15 +56,16 @@ func (s *Store) Open(r *Request) *Lease {
 
 // captures decides whether a use captures what it feeds, and counts the use of its columns.
 func (s *Store) captures(l *Lease) bool {
-	again := true
+	again, wide := true, false
 	for _, c := range l.columns {
 		u := &l.t.columns[c].uses
+		wide = wide || l.t.columns[c].tooWide
 		if u.last.IsZero() || l.request.Now.Sub(u.last) > s.options.Interest {
 			again = false
 		}
 		u.add(l.request.Now, s.options.Interest)
 	}
-	if len(l.columns) == 0 || l.request.Policy != Always && (l.request.Policy != Auto || !again) {
+	if len(l.columns) == 0 || wide || l.request.Policy != Always && (l.request.Policy != Auto || !again) {
 		return false
 	}
 	return s.roomFor(l)

@@ -25,6 +25,7 @@ func (s *Store) plan(w *copying) {
 				s.abandon(w)
 				return
 			}
+			w.table.columns[w.columns[i]].tooWide = true
 			continue
 		}
 		w.builds = append(w.builds, b)
