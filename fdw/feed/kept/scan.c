@@ -25,7 +25,7 @@
 
 /* A participant claims 1/CLAIMS of the table at a time, within these bounds. */
 #define CLAIMS 2048
-#define LEAST_CLAIM 16
+#define LEAST_CLAIM 64
 #define MOST_CLAIM 512
 
 /* Made once, and used by all scans of an input. */
@@ -62,9 +62,9 @@ typedef struct KeptScan
 /* ---- claiming blocks ---- */
 
 static uint32
-claim_size(uint32 blocks)
+claim_size(uint32 blocks, bool is_shared)
 {
-	uint32		size = LEAST_CLAIM;
+	uint32		size = is_shared ? LEAST_CLAIM : MOST_CLAIM;
 
 	while (size < MOST_CLAIM && size < blocks / CLAIMS)
 		size *= 2;
@@ -299,7 +299,7 @@ run(KeptScan *s, GjKeptFeed *feed, GjWriter *writer)
 	s->whole = feed->whole;
 	s->writer = writer;
 	s->end = Min(s->kept->blocks, s->scan->rs_nblocks);
-	s->claim = claim_size(s->kept->blocks);
+	s->claim = claim_size(s->kept->blocks, is_shared);
 	s->visible = true;
 	if (s->kept->capture)
 		s->capture = gj_capture_begin(s->feeder, s->input, feed->whole, writer, sharers);
