@@ -15,6 +15,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "utils/date.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
@@ -25,6 +26,7 @@
 /* these have no names in pg_opfamily.dat */
 #define DATETIME_BTREE_FAM_OID 434
 #define NUMERIC_BTREE_FAM_OID 1988
+#define FLOAT_BTREE_FAM_OID 1970
 
 static bool
 is_integer(Oid type)
@@ -124,8 +126,42 @@ gj_comparison_test(Oid opno, Oid left, Oid right, GjPageTest *test)
 	return OidIsValid(family) && test_of_operator(opno, family, test);
 }
 
-static GjPageTest
-commuted(GjPageTest test)
+bool
+gj_float_test(Oid opno, GjPageTest *test)
+{
+	return test_of_operator(opno, FLOAT_BTREE_FAM_OID, test);
+}
+
+GjPageTest
+gj_test_between(GjPageTest test, bool *never, bool *always)
+{
+	*never = test == GJ_TEST_EQ;
+	*always = test == GJ_TEST_NE;
+	if (test == GJ_TEST_LT || test == GJ_TEST_LE)
+		return GJ_TEST_LE;
+	return GJ_TEST_GT;
+}
+
+bool
+gj_day_of_timestamp(Timestamp timestamp, int64 *day)
+{
+	int64		rest;
+
+	/* both types use the extremes of their integers as infinities */
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+	{
+		*day = TIMESTAMP_IS_NOBEGIN(timestamp) ? DATEVAL_NOBEGIN : DATEVAL_NOEND;
+		return true;
+	}
+	*day = timestamp / USECS_PER_DAY;
+	rest = timestamp % USECS_PER_DAY;
+	if (rest < 0)
+		(*day)--;
+	return rest == 0;
+}
+
+GjPageTest
+gj_commuted_test(GjPageTest test)
 {
 	switch (test)
 	{
@@ -294,7 +330,7 @@ gj_page_qual(Expr *clause, GjPageQual *qual)
 	if (!OidIsValid(family) || !test_of_operator(op->opno, family, &qual->test))
 		return false;
 	if (swapped)
-		qual->test = commuted(qual->test);
+		qual->test = gj_commuted_test(qual->test);
 	return qual->type != NUMERICOID ||
 		gj_decimal_scale(var->vartype, var->vartypmod, &qual->scale);
 }

@@ -9,6 +9,7 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "nodes/primnodes.h"
 
 /* "column TEST value", or "column TEST column" */
@@ -65,5 +66,23 @@ extern bool gj_page_expression(Expr *clause);
  * or NE.
  */
 extern bool gj_comparison_test(Oid opno, Oid left, Oid right, GjPageTest *test);
+
+/* The same of floats of any width. */
+extern bool gj_float_test(Oid opno, GjPageTest *test);
+
+/* The test with its operands swapped. */
+extern GjPageTest gj_commuted_test(GjPageTest test);
+
+/*
+ * Adapts a test of integers with a number strictly between bound and bound + 1 to one
+ * with bound.  *never, *always: it is the same for all integers.
+ */
+extern GjPageTest gj_test_between(GjPageTest test, bool *never, bool *always);
+
+/*
+ * Stores the day of a timestamp; infinity is that of dates.  Returns true if the
+ * timestamp is its midnight.
+ */
+extern bool gj_day_of_timestamp(Timestamp timestamp, int64 *day);
 
 #endif							/* JOB_PAGE_QUAL_H */

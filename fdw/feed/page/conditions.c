@@ -18,39 +18,6 @@
 
 #define NAN_ORDER PG_INT64_MAX
 
-/* Adapts a test to a number strictly between bound and bound + 1. */
-static GjPageTest
-between(GjPageTest test, bool *never, bool *always)
-{
-	*never = test == GJ_TEST_EQ;
-	*always = test == GJ_TEST_NE;
-	if (test == GJ_TEST_LT || test == GJ_TEST_LE)
-		return GJ_TEST_LE;
-	return GJ_TEST_GT;
-}
-
-/*
- * Stores the day of a timestamp.  Returns true if the timestamp is its
- * midnight.
- */
-static bool
-day_of(Timestamp timestamp, int64 *day)
-{
-	int64		rest;
-
-	/* both types use the extremes of their integers as infinities */
-	if (TIMESTAMP_NOT_FINITE(timestamp))
-	{
-		*day = TIMESTAMP_IS_NOBEGIN(timestamp) ? DATEVAL_NOBEGIN : DATEVAL_NOEND;
-		return true;
-	}
-	*day = timestamp / USECS_PER_DAY;
-	rest = timestamp % USECS_PER_DAY;
-	if (rest < 0)
-		(*day)--;
-	return rest == 0;
-}
-
 /* Converts a numeric parameter to a bound.  Any copy is freed with the row. */
 static bool
 numeric_bound(Datum value, int scale, ExprContext *econtext, int64 *bound)
@@ -166,7 +133,7 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext, MemoryContext list
 		case TIMESTAMPOID:
 			if (check->qual.type == DATEOID)
 			{
-				exact = day_of(DatumGetTimestamp(value), &bound);
+				exact = gj_day_of_timestamp(DatumGetTimestamp(value), &bound);
 				break;
 			}
 			/* FALLTHROUGH */
@@ -179,7 +146,7 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext, MemoryContext list
 		bool		never;
 		bool		always;
 
-		check->test = between(check->test, &never, &always);
+		check->test = gj_test_between(check->test, &never, &always);
 		if (never)
 			return false;
 		if (always)

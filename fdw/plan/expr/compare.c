@@ -187,11 +187,52 @@ read_stored(GjTranslator *t, const Expr *expr)
 		gj_translate_constant((const Const *) expr) : NULL;
 }
 
+/* A constant between two integers of a scale with fewer decimals, or equal to one. */
+static Operand
+rounded_constant(const GjExpr *constant, int scale)
+{
+	Operand		operand = {.constant = true};
+	int64		low = constant->number;
+	bool		exact = true;
+
+	for (int i = scale; i < constant->scale; i++)
+	{
+		int64		rest = low % 10;
+
+		low = low / 10 - (rest < 0);
+		exact &= rest == 0;
+	}
+	operand.low = operand.high = gj_int(low);
+	if (!exact)
+		operand.high = gj_int(low + 1);
+	return operand;
+}
+
+GjExpr *
+gj_compare_longer(GjPageTest test, GjExpr *a, GjExpr *b, bool may_be_nan)
+{
+	bool		commuted = a != NULL && a->tag == GJ_EXPR_INT;
+	GjExpr	   *value = commuted ? b : a;
+	const GjExpr *constant = commuted ? a : b;
+	Operand		operand;
+	Operand		bounds;
+
+	if (value == NULL || constant == NULL || constant->tag != GJ_EXPR_INT ||
+		value->kind != GJ_KIND_DECIMAL || constant->kind != GJ_KIND_DECIMAL ||
+		constant->scale <= value->scale)
+		return NULL;
+	operand = operand_of(value, false, may_be_nan);
+	bounds = rounded_constant(constant, value->scale);
+	return commuted ? compare_operands(test, &bounds, &operand) :
+		compare_operands(test, &operand, &bounds);
+}
+
 GjExpr *
 gj_compare_stored(GjTranslator *t, GjPageTest test, const Expr *left, const Expr *right)
 {
 	bool		left_constant = IsA(left, Const);
 	bool		right_constant = IsA(right, Const);
+	GjExpr	   *longer;
 	GjExpr	   *a;
 	GjExpr	   *b;
 	Operand		x;
@@ -202,6 +243,8 @@ gj_compare_stored(GjTranslator *t, GjPageTest test, const Expr *left, const Expr
 		return NULL;
 	a = read_stored(t, left);
 	b = a != NULL ? read_stored(t, right) : NULL;
+	if (t->kept && (longer = gj_compare_longer(test, a, b, true)) != NULL)
+		return longer;
 	if (b != NULL && left_constant)
 		a = gj_constant_to_scale(a, b->scale);
 	if (b != NULL && right_constant)

@@ -26,6 +26,8 @@ gj_translate_comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left, Ex
 	GjExpr	   *condition;
 	bool		is_parameter;
 
+	if (t->kept && (condition = gj_translate_kept_comparison(t, opno, left, right)) != NULL)
+		return condition;
 	if (!gj_find_test(opno, collation, exprType((Node *) left), exprType((Node *) right), &test))
 		return gj_compare_date_with_timestamp(t, get_opcode(opno), left, right);
 	condition = gj_compare_parameter(t, test, left, right, &is_parameter);
@@ -36,6 +38,8 @@ gj_translate_comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left, Ex
 		return condition;
 	a = gj_translate_value(t, left);
 	b = gj_translate_value(t, right);
+	if (t->kept && (condition = gj_compare_longer(test, a, b, false)) != NULL)
+		return condition;
 	if (a == NULL || b == NULL || a->kind != b->kind ||
 		(a->kind == GJ_KIND_DECIMAL && !gj_align(&a, &b)))
 		return NULL;

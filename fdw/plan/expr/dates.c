@@ -296,8 +296,8 @@ gj_translate_time_call(GjTranslator *t, Oid function, List *args)
 
 /* ---- comparisons ---- */
 
-GjExpr *
-gj_compare_date_with_timestamp(GjTranslator *t, Oid function, Expr *left, Expr *right)
+bool
+gj_find_date_test(Oid function, bool *date_first, GjPageTest *test)
 {
 	static const struct
 	{
@@ -313,24 +313,34 @@ gj_compare_date_with_timestamp(GjTranslator *t, Oid function, Expr *left, Expr *
 		{F_DATE_GT_TIMESTAMP, F_TIMESTAMP_GT_DATE, GJ_TEST_GT},
 		{F_DATE_NE_TIMESTAMP, F_TIMESTAMP_NE_DATE, GJ_TEST_NE},
 	};
-	GjExpr	   *a;
-	GjExpr	   *b;
 
 	for (int i = 0; i < (int) lengthof(comparisons); i++)
 	{
-		bool		date_first = comparisons[i].date_first == function;
-
-		if (!date_first && comparisons[i].timestamp_first != function)
-			continue;
-		a = gj_translate_value(t, left);
-		b = gj_translate_value(t, right);
-
-		/* infinite dates do not fit */
-		if (date_first)
-			a = midnight(a);
-		else
-			b = midnight(b);
-		return gj_compare(comparisons[i].test, a, b);
+		*date_first = comparisons[i].date_first == function;
+		*test = comparisons[i].test;
+		if (*date_first || comparisons[i].timestamp_first == function)
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+GjExpr *
+gj_compare_date_with_timestamp(GjTranslator *t, Oid function, Expr *left, Expr *right)
+{
+	GjPageTest	test;
+	bool		date_first;
+	GjExpr	   *a;
+	GjExpr	   *b;
+
+	if (!gj_find_date_test(function, &date_first, &test))
+		return NULL;
+	a = gj_translate_value(t, left);
+	b = gj_translate_value(t, right);
+
+	/* infinite dates do not fit */
+	if (date_first)
+		a = midnight(a);
+	else
+		b = midnight(b);
+	return gj_compare(test, a, b);
 }

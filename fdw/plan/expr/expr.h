@@ -211,6 +211,12 @@ typedef struct GjTranslator
 	bool		(*leaf) (void *arg, Expr *expr, GjExpr **value);
 	void	   *leaf_arg;
 
+	/*
+	 * Conditions of a table that may be kept.  They have further forms
+	 * (plan/expr/kept.c), which those of joins and aggregates do not have.
+	 */
+	bool		kept;
+
 	const GjExpr *tested;		/* the value of CaseTestExpr; NULL: none */
 	bool		floats;			/* values are floats that are added up */
 	List	   *leaves;			/* of GjLeaf, each once, in the order in which they
@@ -318,6 +324,9 @@ extern GjExpr *gj_translate_test(GjTranslator *t, Expr *expr);
 extern GjExpr *gj_translate_comparison(GjTranslator *t, Oid opno, Oid collation, Expr *left,
 									   Expr *right);
 
+/* Does the function compare a date with a timestamp?  Sets the test, and their order. */
+extern bool gj_find_date_test(Oid function, bool *date_first, GjPageTest *test);
+
 /* The comparison of a date with a timestamp, in either order, by this function. */
 extern GjExpr *gj_compare_date_with_timestamp(GjTranslator *t, Oid function, Expr *left,
 											  Expr *right);
@@ -353,6 +362,22 @@ extern GjExpr *gj_compare_stored(GjTranslator *t, GjPageTest test, const Expr *l
  */
 extern GjExpr *gj_compare_parameter(GjTranslator *t, GjPageTest test, Expr *left, Expr *right,
 									bool *is_parameter);
+
+/*
+ * Compares decimals as integers of one scale, of which one is a constant with more
+ * decimals than the other one has, and the other one may be a NaN as it is stored.
+ * This cannot fail.  Returns NULL if the constant has no more decimals, or there is
+ * none.
+ */
+extern GjExpr *gj_compare_longer(GjPageTest test, GjExpr *a, GjExpr *b, bool may_be_nan);
+
+/* ---- comparisons of kept tables (plan/expr/kept.c) ---- */
+
+/*
+ * Comparisons of floats, of enums and the like, and of dates with constant
+ * timestamps, which cannot fail.  Returns NULL for others.
+ */
+extern GjExpr *gj_translate_kept_comparison(GjTranslator *t, Oid opno, Expr *left, Expr *right);
 
 /* ---- parameters (plan/expr/parameters.c) ---- */
 

@@ -201,7 +201,7 @@ add_kept_form(GjInputs *inputs, int i, Relation relation, int *bytes)
 {
 	GjInput    *input = &inputs->plan->inputs[i];
 	const List *quals = ((const Plan *) list_nth(inputs->children, i))->qual;
-	GjTranslator t = {.root = inputs->root};
+	GjTranslator t = {.root = inputs->root, .kept = true};
 	GjExpr	   *condition;
 
 	if (quals == NIL)
