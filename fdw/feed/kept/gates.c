@@ -17,7 +17,6 @@
 #include "compat.h"
 #include "feed/kept/kept.h"
 #include "job/page_qual.h"
-#include "options.h"
 
 /* Can the page feed evaluate all conditions of the scan?  A child feed sends no blocks. */
 static bool
@@ -56,8 +55,7 @@ gj_kept_allowed(const GjFeeder *feeder, int input)
 	const ScanState *scan;
 	Snapshot	snapshot;
 
-	if (!feeder->plan->inputs[input].keepable || gj_keep == GJ_KEEP_OFF ||
-		!gj_page_feed_possible(feeder, input))
+	if (!gj_may_keep(feeder->plan, input) || !gj_page_feed_possible(feeder, input))
 		return false;
 	scan = (const ScanState *) feeder->inputs[input];
 	snapshot = scan->ss_currentScanDesc != NULL ? scan->ss_currentScanDesc->rs_snapshot :

@@ -32,7 +32,7 @@ BEGIN
     END IF;
 END $$;
 
--- The columns of a query's only OffloadJoin as its job describes them.
+-- The columns of a query's only OffloadJoin, but for hidden ones, as its job describes them.
 CREATE FUNCTION job_columns(query text)
 RETURNS TABLE (relation text, attnum int, type regtype, role text, encoding text, width int, align int)
 LANGUAGE plpgsql AS $$
@@ -46,7 +46,26 @@ BEGIN
     FROM jsonb_array_elements((jsonb_path_query_first(plan,
              'strict $.**?(@."Custom Plan Provider" == "OffloadJoin")') ->> 'Job')::jsonb -> 'inputs') i,
          jsonb_array_elements(i -> 'columns') WITH ORDINALITY AS c(c, n)
+    WHERE n <= jsonb_array_length(i -> 'columns') - coalesce((i #>> '{kept,hidden}')::int, 0)
     ORDER BY i ->> 'name', n;
+END $$;
+
+-- Which inputs of a query's only job may be kept: their hidden columns, by attribute and
+-- form, and their condition, where a column is its number.
+CREATE FUNCTION kept(query text) RETURNS TABLE (input text, hidden text, condition text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (COSTS OFF, VERBOSE, FORMAT JSON) ' || query INTO plan;
+    RETURN QUERY
+    SELECT i ->> 'name',
+           CASE WHEN i ? 'kept' THEN coalesce((SELECT string_agg((c ->> 'attnum') || ':' || (c ->> 'form'), ' ' ORDER BY n)
+               FROM jsonb_array_elements(i -> 'columns') WITH ORDINALITY AS c(c, n)
+               WHERE n > jsonb_array_length(i -> 'columns') - (i #>> '{kept,hidden}')::int), 'none') ELSE 'fed' END,
+           regexp_replace(i #>> '{kept,condition}', '\{"input": \d+, "column": (\d+)\}', '\1', 'g')
+    FROM jsonb_path_query((jsonb_path_query_first(plan, 'strict $.**.Job') #>> '{}')::jsonb, '$.inputs[*]') i
+    ORDER BY 1;
 END $$;
 
 -- How a query's only OffloadJoin compares its keys.
