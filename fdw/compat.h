@@ -262,7 +262,7 @@ gj_find_visible_tuples(HeapScanDesc scan, XLogRecPtr *lsn)
 			n += ItemIdIsNormal(PageGetItemId(page, line));
 		}
 		scan->rs_ntuples = n;
-		*lsn = PageGetLSN(page);
+		*lsn = BufferGetLSNAtomic(scan->rs_cbuf);
 	}
 	LockBuffer(scan->rs_cbuf, BUFFER_LOCK_UNLOCK);
 	return visible;

@@ -67,7 +67,7 @@ read_page(Relation rel, BlockNumber number, uint32 blocks, struct gj_group *grou
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	if (!PageIsNew(page))
 	{
-		group->lsn = PageGetLSN(page);
+		group->lsn = BufferGetLSNAtomic(buffer);
 		memcpy(words, PageGetContents(page), MAP_BYTES);
 	}
 	UnlockReleaseBuffer(buffer);
