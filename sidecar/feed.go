@@ -108,6 +108,12 @@ func (j *job) takeOver(p *participant, id uint64, check func(extent []byte) erro
 
 // filled takes over a batch of an input (FILLED).
 func (j *job) filled(p *participant, v *shm.Filled) error {
+	return j.fill(p, v, func(joincore.Segment, *memory.Extent) error { return nil })
+}
+
+// fill takes over a batch of an input. It calls also, with j.mu, for what is done with the
+// batch besides.
+func (j *job) fill(p *participant, v *shm.Filled, also func(joincore.Segment, *memory.Extent) error) error {
 	var seg joincore.Segment
 	var bytes int64
 	check := func(extent []byte) (err error) {
@@ -118,6 +124,9 @@ func (j *job) filled(p *participant, v *shm.Filled) error {
 		in := &j.fed[v.Input]
 		if in.complete || p.done[v.Input] {
 			return violation("a batch of input %d came after INPUT_FED", v.Input)
+		}
+		if err := also(seg, e); err != nil {
+			return err
 		}
 		in.relation.Segments = append(in.relation.Segments, seg)
 		in.extents = append(in.extents, e)

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"math"
 	"slices"
 	"sync"
@@ -23,18 +24,23 @@ type job struct {
 	database uint32 // the query's database (OID)
 	token    [shm.TokenSize]byte
 	open     shm.Open
-	plan     *joincore.Checked
-	text     []byte // the plan as the extension has sent it
+	decoded  *planjson.Job
 	inputs   []planjson.Input
 	outputs  []shm.ColumnShape
 	account  *memory.Account
 	queued   time.Duration
 	started  time.Time
 
+	ctx    context.Context // ends with the job
+	cancel context.CancelFunc
+	making sync.WaitGroup // filters that are being made, which use the job's memory
+
 	members atomic.Pointer[[]*session] // of participants, read without mu; first only the opener
 
 	mu           sync.Mutex
 	participants []*participant
+	plan         *joincore.Checked // of inputs that are fed; from RUN on, of those that are kept, too
+	mask         uint64            // the inputs of plan that are kept
 	fed          []input
 	chains       map[uint64]chainExtent // by gj_chain_header.chain
 	sources      []*keySource
@@ -53,15 +59,19 @@ type input struct {
 	shapes   []shm.ColumnShape
 	relation joincore.Relation
 	extents  []*memory.Extent
-	complete bool // no participant feeds further rows; known only of sources of filters
+	complete bool       // no participant feeds further rows; known only of sources of filters
+	asked    bool       // PAGES came
+	kept     *keptInput // nil: in the mode PLAIN
+	dropped  bool       // kept was released
 }
 
 func newJob(opener *session, decoded *planjson.Job, open shm.Open) *job {
 	j := &job{
 		srv: opener.srv, pid: opener.group()[0], cluster: opener.hello.SystemIdentifier, database: opener.hello.Database,
-		open: open, plan: decoded.Plan, text: decoded.Text, inputs: decoded.Inputs,
+		open: open, decoded: decoded, plan: decoded.Plan, inputs: decoded.Inputs,
 		chains: map[uint64]chainExtent{}, past: map[int32]shm.ParticipantStats{}, fed: make([]input, len(decoded.Inputs)), started: time.Now(),
 	}
+	j.ctx, j.cancel = context.WithCancel(opener.srv.ctx)
 	j.members.Store(&[]*session{opener})
 	for i := range j.fed {
 		columns := decoded.Plan.Inputs[i].Columns
@@ -96,22 +106,27 @@ func (j *job) need() (int64, error) {
 	}
 	extents := float64(j.window())
 	for i := range j.fed {
-		row := 0.0
-		for _, s := range j.fed[i].shapes {
-			row += float64(s.Width) + 0.125
-			if s.Encoding == shm.EncVarlena {
-				row += 4
-			}
-		}
-		row = math.Max(row, j.inputs[i].RowBytes)
-		full := math.Ceil(j.plan.Inputs[i].Rows * row / (size - 4096))
-		extents += full + math.Min(full, float64(j.open.Participants-1)) + 1
+		extents += j.extents(i)
 	}
 	total := extents*size + float64(j.srv.executors.Estimate(j.plan))
 	if total >= math.MaxInt64/2 {
 		return math.MaxInt64 / 2, nil // more than any budget
 	}
 	return int64(total), nil
+}
+
+// extents estimates the extents that an input takes if all its rows are fed.
+func (j *job) extents(input int) float64 {
+	row := 0.0
+	for _, s := range j.fed[input].shapes {
+		row += float64(s.Width) + 0.125
+		if s.Encoding == shm.EncVarlena {
+			row += 4
+		}
+	}
+	row = math.Max(row, j.inputs[input].RowBytes)
+	full := math.Ceil(j.plan.Inputs[input].Rows * row / float64(j.srv.store.ExtentSize()-4096))
+	return full + math.Min(full, float64(j.open.Participants-1)) + 1
 }
 
 // heldMargin is the window of a held result, as a multiple of the expected one.
@@ -164,12 +179,15 @@ func (j *job) handle(p *participant, m shm.Message, body []byte) error {
 	case shm.MsgChainGet:
 		return decoded(body, func(v *shm.ChainGet) error { return j.chainGet(p, v) })
 	case shm.MsgPages:
-		pages, _, err := shm.DecodePages(body)
-		if err != nil {
-			return violation("%v", err)
-		}
-		p.out.send(shm.AppendKept(nil, &shm.Kept{Input: pages.Input, Blocks: pages.Blocks}, nil))
-		return nil
+		return j.pages(p, body)
+	case shm.MsgKeptGet:
+		return decoded(body, func(v *shm.KeptGet) error { return j.keptGet(p, v) })
+	case shm.MsgBlocksGet:
+		return decoded(body, func(v *shm.BlocksGet) error { return j.blocksGet(p, v) })
+	case shm.MsgProved:
+		return decoded(body, func(v *shm.Proved) error { return j.proved(p, v) })
+	case shm.MsgCaptured:
+		return j.captured(p, body)
 	case shm.MsgReturned:
 		return decoded(body, func(v *shm.Returned) error { return j.returned(p, v) })
 	case shm.MsgStatsGet:
@@ -221,6 +239,7 @@ func (j *job) abandon(f *failure) {
 // j.mu.
 func (j *job) end(f *failure) {
 	j.failed = f
+	j.cancel()
 	for _, p := range j.participants {
 		p.fail(f)
 	}
@@ -241,6 +260,7 @@ func (j *job) tearDown(exec *jobRun) {
 		<-exec.done
 		exec.spooling.movers.Wait()
 	}
+	j.making.Wait()
 	j.mu.Lock()
 	if exec != nil {
 		exec.dropReady()
@@ -263,6 +283,7 @@ func (j *job) freeInputs() {
 		}
 		j.fed[i].extents, j.fed[i].relation.Segments = nil, nil
 	}
+	j.freeKept()
 }
 
 // present reports whether any participant is still connected. The budget calls

@@ -79,6 +79,9 @@ func (j *job) run(starter *participant, v *shm.Run) error {
 	if previous != nil {
 		previous.cancel()
 		previous.dropReady()
+	} else if err := j.serveKept(); err != nil {
+		j.failLocked(toFailure(err))
+		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &jobRun{
@@ -148,7 +151,7 @@ func (e *jobRun) execute(stats *joincore.Stats) (err error) {
 	e.open(room)
 	e.job.mu.Unlock()
 	return e.job.srv.executors.Run(e.ctx, &executor.Job{
-		Plan: e.job.plan, Text: e.job.text, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
+		Plan: e.job.plan, Text: e.job.decoded.Text, Kept: e.job.mask, Inputs: e.inputs, Memory: e.job.account, Sink: e, Begin: e.begin, Again: e.again,
 	}, stats)
 }
 

@@ -126,6 +126,7 @@ type Status struct {
 	Jobs      []JobStatus       `json:"jobs"`
 	// Memory has the accounts of all memory, in the order of their tree.
 	Memory []joincore.AccountUsage `json:"memory"`
+	Kept   KeptStatus              `json:"kept"`
 }
 
 // JobStatus is a job that has participants.
@@ -157,11 +158,12 @@ func statusFrame(srv *Server) []byte {
 		Used: s.Physical - s.KeptBlocks - s.Warm, Queued: b.Queued,
 		Spooled: disk.Bytes, Spool: disk, Pool: s,
 		Totals: srv.counters.now(), Jobs: []JobStatus{},
-		Memory: srv.store.Report("daemon"),
+		Memory: srv.store.Report("daemon"), Kept: srv.keptStatus(),
 	}
 	srv.mu.Lock()
 	out.Stopping, out.Sessions = srv.stopping, len(srv.sessions)
 	srv.mu.Unlock()
+	out.Memory = srv.keeper.Report("daemon/kept", out.Memory)
 	for _, j := range srv.listJobs() {
 		out.Jobs = append(out.Jobs, j.describe())
 		out.Memory = j.account.Report(fmt.Sprintf("daemon/job %d", j.id), out.Memory)

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -33,6 +34,7 @@ import (
 	"gpujoin/joincore/exec"
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/kept"
 	"gpujoin/sidecar/memory"
 	"gpujoin/sidecar/spool"
 )
@@ -45,6 +47,8 @@ type Server struct {
 	trace     *Tracer
 	budget    *memory.Budget
 	store     *memory.Store
+	keeper    *memory.Keeper
+	kept      *kept.Store // nil: nothing is kept
 	spool     *spool.Spool
 	socket    *socket
 	status    *statusFile
@@ -105,6 +109,11 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
 		quiet: make(chan struct{}), meter: &loadMeter{proc: "/proc"}, counters: counters{totals: totals{Reasons: map[string]int64{}}},
 	}
+	srv.keeper = memory.NewKeeper(srv.budget, store, "columns")
+	if options.KeepMemory > 0 {
+		srv.kept = kept.New(keptMemory{srv}, kept.Options{Limit: options.KeepMemory, Interest: options.KeepInterest})
+		srv.budget.Reclaim(func(need int64) { srv.kept.Shrink(need) })
+	}
 	srv.ctx, srv.cancel = context.WithCancel(context.Background())
 	if srv.socket, err = listen(options.Claim); err != nil {
 		return nil, err
@@ -129,6 +138,9 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv.background.Go(srv.watch)
 	if options.Measure != nil {
 		srv.background.Go(srv.measure)
+	}
+	if srv.kept != nil {
+		srv.background.Go(func() { srv.kept.Work(srv.ctx) })
 	}
 	srv.startSpooling()
 	srv.serving.Go(srv.accept)
@@ -300,6 +312,9 @@ func (srv *Server) tearDown(ctx context.Context) error {
 		srv.serving.Wait()
 		srv.background.Wait()
 		srv.executors.Close()
+		if srv.kept != nil {
+			srv.kept.Shrink(math.MaxInt64)
+		}
 		srv.store.Close()
 	}()
 	select {

@@ -111,11 +111,20 @@ func (j *job) startFilter(s *keySource) {
 	for _, e := range extents { // the join may end, and free the input, before the filter is made
 		e.Retain()
 	}
-	j.srv.background.Go(func() {
+	if in.kept != nil {
+		in.kept.users++
+		relation.Segments = append(slices.Clone(in.kept.settle()), relation.Segments...)
+	}
+	j.making.Go(func() {
 		start := time.Now()
-		extent, stats, err := j.makeFilter(&relation, s.column.Column)
+		extent, stats, err := j.filterOf(s, &relation)
 		for _, e := range extents {
 			e.Release()
+		}
+		if in.kept != nil {
+			j.mu.Lock()
+			in.kept.release()
+			j.mu.Unlock()
 		}
 		stats.US = uint64(time.Since(start).Microseconds())
 		if err != nil {
@@ -123,6 +132,23 @@ func (j *job) startFilter(s *keySource) {
 		}
 		j.filterMade(s, extent, stats)
 	})
+}
+
+// filterOf makes a filter of the keys of a source. Of a kept source, the rows that pass its
+// condition are selected first.
+func (j *job) filterOf(s *keySource, r *joincore.Relation) (*memory.Extent, shm.FilterStats, error) {
+	column := s.column.Column
+	if j.fed[s.column.Input].kept != nil {
+		keys, free, err := j.passing(s.column, r)
+		if err != nil {
+			return nil, shm.FilterStats{}, err
+		}
+		defer free()
+		if keys != nil {
+			r, column = keys, 0
+		}
+	}
+	return j.makeFilter(r, column)
 }
 
 // makeFilter returns the filter in an extent, or an error if there is none. It

@@ -98,3 +98,26 @@ func (j *Job) filtered(n joincore.Node, kept uint64) joincore.Node {
 	}
 	return n
 }
+
+// Columns returns the physical columns of an input when it is kept: the fed ones, then the
+// hidden ones.
+func (j *Job) Columns(input int) []joincore.Column { return j.kept[input].columns }
+
+// Passing returns a plan with one input, the given one as it is when it is kept, which returns
+// a column of the rows that pass the input's condition. nil: it has none, so all pass.
+func (j *Job) Passing(input, column int) (*joincore.Checked, error) {
+	of := &j.kept[input]
+	if of.condition == nil {
+		return nil, nil
+	}
+	rows := j.plan.Inputs[input].Rows
+	alone := joincore.MapColumns(of.condition, func(c joincore.ColumnRef) joincore.ColumnRef {
+		return joincore.ColumnRef{Column: c.Column}
+	})
+	return joincore.Check(&joincore.Plan{
+		Inputs:     []joincore.Input{{Columns: of.columns, Rows: rows}},
+		Root:       &joincore.Filter{Child: &joincore.Scan{}, Predicate: alone},
+		Output:     []joincore.ColumnRef{{Column: column}},
+		Parameters: j.plan.Parameters,
+	})
+}

@@ -25,6 +25,7 @@ func (l *loader) build() *Config {
 		ExtentSize:   l.size("extent_size", 0),
 		MemoryBudget: l.size("memory_budget", memory.Total),
 		MemoryWarm:   l.size("memory_warm", 0),
+		KeepInterest: l.duration("keep_interest"),
 		IdleTrim:     l.duration("idle_trim"),
 		Window:       l.integer("window", 2, 1024),
 		SpoolDir:     l.path("spool_dir"),
@@ -52,6 +53,7 @@ func (l *loader) build() *Config {
 	if c.Cores == 0 {
 		c.Cores = c.Processors
 	}
+	c.KeepMemory = min(l.size("keep_memory", c.MemoryBudget), c.MemoryBudget)
 	c.MemoryWarm = min(c.MemoryWarm, c.MemoryBudget/4)
 	return c
 }

@@ -27,6 +27,8 @@ type Config struct {
 	ExtentSize   int64         // bytes, a power of two
 	MemoryBudget int64         // bytes of extents and blocks
 	MemoryWarm   int64         // bytes of extents that always exist
+	KeepMemory   int64         // bytes, of MemoryBudget, of columns that are kept between jobs; 0: none
+	KeepInterest time.Duration // within which a second use of columns captures them
 	IdleTrim     time.Duration // how long unused memory beyond MemoryWarm is kept
 	Window       int           // maximum number of result batches of a job
 	SpoolDir     string        // for results that stay unread while jobs wait for memory
@@ -65,6 +67,8 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("extent-size", "4MB", "size of an extent, a power of two from 1MB to 1GB")
 	fs.String("memory-budget", "25%", "maximum memory of extents and joins: a size, or a percentage of the memory that the daemon may use")
 	fs.String("memory-warm", "256MB", "extents that always exist, at most a quarter of the budget")
+	fs.String("keep-memory", "40%", "maximum memory of columns that are kept between queries: a size, or a percentage of the budget; 0: keep none")
+	fs.Duration("keep-interest", time.Hour, "keep columns of a table that are used again within this time")
 	fs.Duration("idle-trim", time.Minute, "free memory beyond memory-warm after this time without work")
 	fs.Int("window", 16, "maximum number of result batches of a job")
 	fs.String("spool-dir", "/var/tmp", "directory, on a disk, for results that are not read while jobs wait for memory")

@@ -88,6 +88,11 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	return s.last.Run(ctx, job, stats)
 }
 
+// RunOnCores executes a job on the last executor.
+func (s *Set) RunOnCores(ctx context.Context, job *Job, stats *joincore.Stats) error {
+	return s.last.Run(ctx, job, stats)
+}
+
 // prefers reports whether the preferred executors should run a job.
 func (p *Policy) prefers(job *Job) bool {
 	rows := int64(0)

@@ -149,6 +149,20 @@ func (l *Lease) Kept() bool { return l.capture || len(l.chunks) > 0 }
 // Capture reports whether participants are to hand over what they feed by Captured.
 func (l *Lease) Capture() bool { return l.capture }
 
+// Decline ends the capture before it has begun: there is no memory to feed unfiltered blocks.
+func (l *Lease) Decline() { l.capture = false }
+
+// Unserved returns the number of blocks that participants feed whatever they prove.
+func (l *Lease) Unserved() int64 {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	n := int64(l.request.Blocks)
+	for _, c := range l.chunks {
+		n -= int64(c.kept.count() + c.prove.count())
+	}
+	return n
+}
+
 // groupBlocks returns the number of blocks of a group that the scan reads.
 func (l *Lease) groupBlocks(group int) int {
 	return int(max(0, min(GroupBlocks, int64(l.request.Blocks)-int64(group)*GroupBlocks)))

@@ -116,6 +116,22 @@ func (a *Account) shrink(n int64) {
 	}
 }
 
+// Resize changes the reservation of a job that is not fed yet, by its new expectation. It
+// reports whether it could: memory is given back at once, but more is had only if it is free.
+func (a *Account) Resize(by int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if by > 0 {
+		if a.closed || !a.budget.spare(a, by) {
+			return false
+		}
+		a.AddLimit(by)
+		return true
+	}
+	a.shrink(max(a.Used(), a.Limit()+by))
+	return true
+}
+
 // Trim returns the unused part of the reservation to the budget, now and
 // whenever memory is returned, until the next KeepForResults. Call it when a
 // run produces no more results.

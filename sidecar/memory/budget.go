@@ -45,7 +45,8 @@ func (c *Claim) holds() bool { return c.Present == nil || c.Present() }
 // holds a job never queues for another one.
 type Budget struct {
 	total   int64
-	waiting chan struct{} // of Waiting
+	waiting chan struct{}    // of Waiting
+	reclaim func(need int64) // nil: nobody keeps memory
 
 	mu       sync.Mutex
 	reserved int64
@@ -85,7 +86,14 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 		b.mu.Unlock()
 		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTooLarge, n, b.total)
 	}
+	b.mu.Unlock()
+	b.reclaimFor(n)
 	w := &waiter{n: n, claim: claim, done: make(chan struct{}), acct: newAccount(b, store)}
+	b.mu.Lock()
+	if b.stopping {
+		b.mu.Unlock()
+		return nil, ErrStopping
+	}
 	holds := b.holds(claim.Group)
 	lack := b.lacks(w)
 	if lack == nil && holds || b.mayPass(w, len(b.queue)) {
@@ -238,6 +246,7 @@ func (b *Budget) pass(w *waiter, ahead int) {
 // quota. It takes precedence over the queue, because running jobs return their
 // memory sooner than waiting ones. Errors wrap joincore.ErrBudget.
 func (b *Budget) grow(a *Account, n int64) error {
+	b.reclaimFor(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > b.total-b.reserved {

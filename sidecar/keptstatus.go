@@ -1,0 +1,81 @@
+package sidecar
+
+import (
+	"time"
+
+	"gpujoin/sidecar/kept"
+)
+
+// KeptStatus is what the daemon keeps between jobs.
+type KeptStatus struct {
+	Limit    int64       `json:"limit"`    // bytes
+	Bytes    int64       `json:"bytes"`    // in use, the directory included
+	Values   int64       `json:"values"`   // of these, values
+	Pending  int         `json:"pending"`  // parts of tables that are captured and not copied yet
+	Blocks   KeptBlocks  `json:"blocks"`   // of all jobs since the start
+	Captured int64       `json:"captured"` // bytes since the start
+	Evicted  int64       `json:"evicted"`  // bytes since the start
+	Refused  int64       `json:"refused"`  // parts of columns for which there was no memory
+	Tables   []KeptTable `json:"tables"`
+}
+
+// KeptBlocks counts heap blocks by how jobs got them.
+type KeptBlocks struct {
+	Kept   int64 `json:"kept"`   // proved by the visibility map alone
+	Proved int64 `json:"proved"` // by the LSN of their page
+	Fed    int64 `json:"fed"`
+}
+
+// KeptTable is what is kept of the present or of an earlier file of a table.
+type KeptTable struct {
+	Cluster    uint64       `json:"system_identifier"`
+	Database   uint32       `json:"database"`
+	Tablespace uint32       `json:"tablespace"`
+	File       uint32       `json:"file"`
+	Name       string       `json:"name"`
+	Blocks     uint32       `json:"blocks"` // of the table, at its last use
+	Bytes      int64        `json:"bytes"`
+	Uses       float64      `json:"uses"`   // recent ones weigh more
+	IdleS      float64      `json:"idle_s"` // since the last use
+	Superseded bool         `json:"superseded"`
+	Columns    []KeptColumn `json:"columns"`
+}
+
+// KeptColumn is what is kept of a column.
+type KeptColumn struct {
+	Attnum   int16   `json:"attnum"`
+	Rows     int64   `json:"rows"`
+	Bytes    int64   `json:"bytes"`
+	Fraction float64 `json:"fraction"` // of the table's blocks
+	Uses     float64 `json:"uses"`
+}
+
+// keptStatus describes what is kept now.
+func (srv *Server) keptStatus() KeptStatus {
+	out := KeptStatus{Tables: []KeptTable{}}
+	if srv.kept == nil {
+		return out
+	}
+	c := srv.kept.Counters()
+	out.Limit, out.Bytes, out.Values, out.Pending = srv.options.KeepMemory, c.Bytes, c.Values, c.Pending
+	out.Blocks = KeptBlocks{c.Kept, c.Proved, c.Fed}
+	out.Captured, out.Evicted, out.Refused = c.Captured, c.Evicted, c.Refused
+	for _, t := range srv.kept.Tables() {
+		out.Tables = append(out.Tables, keptTable(&t))
+	}
+	return out
+}
+
+func keptTable(t *kept.TableInfo) KeptTable {
+	out := KeptTable{
+		Cluster: t.Table.System, Database: t.Table.Database, Tablespace: t.Table.Tablespace, File: t.Table.File, Name: t.Name,
+		Blocks: t.Blocks, Bytes: t.Bytes, Uses: t.Uses, IdleS: time.Since(t.LastUse).Seconds(), Superseded: t.Superseded,
+	}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		out.Columns = append(out.Columns, KeptColumn{
+			Attnum: c.Column.Attnum, Rows: c.Rows, Bytes: c.Bytes, Fraction: t.Fraction(c), Uses: c.Uses,
+		})
+	}
+	return out
+}
