@@ -64,6 +64,13 @@ const (
 	KeptCapture = 0x1   // fed blocks are to be sent in CAPTURED
 )
 
+// The file of kept columns.
+const (
+	KeptMagic   = 0x314b4a47 // "GJK1"
+	KeptColumns = 4096       // most columns of a file
+	WholeTable  = 65535      // KeptColumn.Share
+)
+
 // Statistics.
 const (
 	MaxPhases       = 8    // per join

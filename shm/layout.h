@@ -6,7 +6,7 @@
  *  1. extents: sealed memfds of one fixed size that hold one batch of rows in
  *     column layout, consecutive long values (extent.h), or a filter (filter.h),
  *  2. frames: the control messages on the unix socket (frame.h, kept.h, stats.h), and
- *  3. the status file (status.h).
+ *  3. the status file (status.h) and the file of kept columns (keptfile.h).
  *
  * These files are authoritative; shm/ mirrors them in Go, and a test compares
  * both by the compiler's debug information.  They include only <stdint.h>, so
@@ -26,6 +26,7 @@
 #include "filter.h"
 #include "frame.h"
 #include "kept.h"
+#include "keptfile.h"
 #include "stats.h"
 #include "status.h"
 

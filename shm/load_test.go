@@ -38,7 +38,7 @@ func TestLoadTorn(t *testing.T) {
 func TestLoadCheck(t *testing.T) {
 	l := Load{Beats: 1, Running: 2, Threads: 3, Queued: 4, ProcessorShare: 6, AtUS: 7}.Seal()
 	sum := uint64(0xcbf29ce484222325)
-	for _, b := range Append(nil, &l)[:32] {
+	for _, b := range Append(nil, &l)[:40] {
 		sum = (sum ^ uint64(b)) * 0x100000001b3
 	}
 	if l.Check != sum {

@@ -25,6 +25,7 @@ var mirrors = map[string]any{
 	"gj_chain_ref": ChainRef{}, "gj_chain_header": ChainHeader{}, "gj_load": Load{}, "gj_status": Status{},
 	"gj_pages": Pages{}, "gj_group": Group{}, "gj_kept_get": KeptGet{}, "gj_kept": Kept{}, "gj_blocks_get": BlocksGet{},
 	"gj_blocks": Blocks{}, "gj_proved": Proved{}, "gj_captured": Captured{}, "gj_captured_block": CapturedBlock{},
+	"gj_kept_header": KeptHeader{}, "gj_kept_column": KeptColumn{},
 }
 
 // constants are the values of the macros and enumerators of layout.h.
@@ -56,6 +57,7 @@ var constants = map[string]int64{
 	"GJ_FILTER": int64(MsgFilter), "GJ_PAGES": int64(MsgPages), "GJ_KEPT_GET": int64(MsgKeptGet),
 	"GJ_BLOCKS_GET": int64(MsgBlocksGet), "GJ_PROVED": int64(MsgProved), "GJ_CAPTURED": int64(MsgCaptured),
 	"GJ_KEPT": int64(MsgKept), "GJ_BLOCKS": int64(MsgBlocks),
+	"GJ_KEPT_MAGIC": KeptMagic, "GJ_KEPT_COLUMNS": KeptColumns, "GJ_WHOLE_TABLE": WholeTable,
 	"GJ_GROUP_BLOCKS": GroupBlocks, "GJ_GROUP_BITMAP": GroupBitmap, "GJ_MAX_GROUPS": MaxGroups,
 	"GJ_PAGES_ALWAYS": PagesAlways, "GJ_KEPT_CAPTURE": KeptCapture,
 	"GJ_FEED_PLAIN": int64(FeedPlain), "GJ_FEED_KEPT": int64(FeedKept),

@@ -24,6 +24,7 @@ type Struct interface {
 		Grant | Result | ChainExtent | Stats | JoinStats | PhaseStats | AggregateStats | FilterStats | ParticipantStats |
 		InputFed | FilterGet | Filtered | Filter |
 		Pages | Group | KeptGet | Kept | BlocksGet | Blocks | Proved | Captured | CapturedBlock |
+		KeptHeader | KeptColumn |
 		Column | Batch | ChainRef | ChainHeader | FilterHeader | Load | Status
 }
 

@@ -72,6 +72,7 @@ type Load struct {
 	Queued         uint32 `c:"queued"`          // jobs waiting for admission
 	ProcessorShare uint32 `c:"processor_share"` // processor time received of that demanded, in thousandths
 	AtUS           uint64 `c:"at_us"`           // CLOCK_MONOTONIC at the write, µs
+	Kept           uint64 `c:"kept"`            // version of the file of kept columns; 0: there is none
 	Check          uint64 `c:"check"`           // sum of the bytes before it
 }
 

@@ -40,6 +40,7 @@ struct gj_load
 	uint32_t	processor_share;
 	/* CLOCK_MONOTONIC at the write, in us: how old the load is */
 	uint64_t	at_us;
+	uint64_t	kept;			/* version of the file of kept columns; 0: there is none */
 	uint64_t	check;			/* FNV-1a, 64 bits, of the bytes before it */
 };
 

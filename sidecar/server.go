@@ -49,6 +49,7 @@ type Server struct {
 	store     *memory.Store
 	keeper    *memory.Keeper
 	kept      *kept.Store // nil: nothing is kept
+	keptFile  *keptFile   // the same
 	spool     *spool.Spool
 	socket    *socket
 	status    *statusFile
@@ -112,6 +113,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv.keeper = memory.NewKeeper(srv.budget, store, "columns")
 	if options.KeepMemory > 0 {
 		srv.kept = kept.New(keptMemory{srv}, kept.Options{Limit: options.KeepMemory, Interest: options.KeepInterest})
+		srv.keptFile = &keptFile{path: options.Socket + ".kept", store: srv.kept}
 		srv.budget.Reclaim(func(need int64) { srv.kept.Shrink(need) })
 	}
 	srv.ctx, srv.cancel = context.WithCancel(context.Background())
@@ -141,6 +143,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	}
 	if srv.kept != nil {
 		srv.background.Go(func() { srv.kept.Work(srv.ctx) })
+		srv.background.Go(srv.publishKept)
 	}
 	srv.startSpooling()
 	srv.serving.Go(srv.accept)
@@ -191,6 +194,9 @@ func (srv *Server) load() shm.Load {
 	joins, threads := srv.executors.Load()
 	l.Running, l.Threads = uint32(joins), uint32(threads)
 	l.Queued = uint32(srv.budget.Usage().Queued)
+	if srv.keptFile != nil {
+		l.Kept = srv.keptFile.version.Load()
+	}
 	_ = srv.isStopping() // takes the last of the locks that answering a peer needs
 	return l
 }
@@ -282,12 +288,17 @@ func (srv *Server) Stop(ctx context.Context) error {
 	if err := srv.status.remove(); err != nil && statusErr == nil {
 		statusErr = err
 	}
+	if srv.keptFile != nil {
+		if err := srv.keptFile.remove(); err != nil && statusErr == nil {
+			statusErr = err
+		}
+	}
 	srv.socket.release()
 	if tearDownErr != nil {
 		return tearDownErr
 	}
 	if statusErr != nil {
-		return fmt.Errorf("status file: %w", statusErr)
+		return fmt.Errorf("files next to the socket: %w", statusErr)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@
 
 #include "postgres.h"
 
+#include "nodes/bitmapset.h"
+
 #include "../shm/layout.h"
 #include "daemon/connection.h"
 
@@ -30,6 +32,29 @@ extern GjDaemon gj_daemon_state(struct gj_status *status);
  * zero, if it is unknown.
  */
 extern bool gj_daemon_load(const char *socket, struct gj_load *load);
+
+/*
+ * Opens the file "<socket>.<suffix>".  Returns -1 if there is none that can be
+ * trusted.
+ */
+extern int	gj_open_beside(const char *socket, const char *suffix);
+
+/* ---- kept columns ---- */
+
+/* What names a table's present file. */
+typedef struct GjTableFile
+{
+	Oid			tablespace;
+	Oid			database;
+	uint32		number;
+} GjTableFile;
+
+/*
+ * The share of a table's blocks of which the daemon with this load keeps all these
+ * columns, 0 to 1.  attnums has the numbers as pull_varattnos() gives them.
+ */
+extern double gj_kept_share(const struct gj_load *load, const GjTableFile *file,
+							const Bitmapset *attnums);
 
 /* ---- load, the part of the status file that changes continuously ---- */
 

@@ -175,17 +175,16 @@ forget(void)
 }
 
 /*
- * Opens the status file that belongs to a socket.  Returns -1 if there is none
- * that can be trusted.  Does not use OpenTransientFile(), because the file may
- * stay open past the end of the transaction.
+ * Does not use OpenTransientFile(), because the file may stay open past the end of
+ * the transaction.
  */
-static int
-open_status(const char *socket)
+int
+gj_open_beside(const char *socket, const char *suffix)
 {
 	char		path[MAXPGPATH];
 	int			fd;
 
-	if (snprintf(path, sizeof(path), "%s.status", socket) >= (int) sizeof(path))
+	if (snprintf(path, sizeof(path), "%s.%s", socket, suffix) >= (int) sizeof(path))
 		return -1;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd >= 0 && !is_trusted_file(fd))
@@ -199,7 +198,7 @@ open_status(const char *socket)
 bool
 gj_daemon_load(const char *socket, struct gj_load *load)
 {
-	int			fd = open_status(socket);
+	int			fd = gj_open_beside(socket, "status");
 	bool		known;
 
 	memset(load, 0, sizeof(*load));
@@ -225,7 +224,7 @@ gj_daemon_state(struct gj_status *status)
 			return state;
 	}
 	forget();
-	fd = open_status(gj_socket);
+	fd = gj_open_beside(gj_socket, "status");
 	if (fd < 0)
 		return GJ_DAEMON_ABSENT;
 	state = state_of(fd, status);

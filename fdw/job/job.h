@@ -19,6 +19,9 @@
 #include "../shm/layout.h"
 #include "options.h"
 
+/* It takes less time to feed a smaller table than to ask whether it is kept. */
+#define GJ_LEAST_KEPT_BLOCKS 16
+
 typedef enum GjFeed
 {
 	GJ_FEED_PAGE,				/* columns directly from heap pages */

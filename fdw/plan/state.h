@@ -68,6 +68,8 @@ typedef struct GjSource
 	Path	   *path;			/* NULL: impossible in this variant */
 	Cost		scan_cost;		/* of the scan, which a native plan pays too */
 	Cost		cost;			/* of the scan and of filling columns */
+	double		fed;			/* share of its pages that are fed: the daemon is
+								 * expected to have the others */
 	int			disabled;		/* nodes that settings switch off, since 18 */
 } GjSource;
 
@@ -199,6 +201,8 @@ typedef struct GjBaserel
 	List	   *computed;		/* expressions, see plan/input/computed.c */
 	double		row_bytes;
 	int			ncolumns;
+	double		kept;			/* share of its blocks that the daemon is expected
+								 * to serve */
 	double		row_ns;			/* plan/cost/native_scan.c: of a native scan; 0:
 								 * unknown */
 	double		passed_ns;		/* per row that passes its conditions */

@@ -20,9 +20,6 @@
 #include "feed/kept/kept.h"
 #include "options.h"
 
-/* It takes less time to feed a smaller table than to ask whether it is kept. */
-#define LEAST_BLOCKS 16
-
 #define MAP_BYTES (BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
 #define MAP_WORDS (MAP_BYTES / sizeof(uint64))
 
@@ -115,7 +112,7 @@ gj_kept_send_pages(GjFeeder *feeder, GjLink *link, int input, bool *sent)
 	bool		ok = true;
 
 	*sent = false;
-	if (body.blocks < LEAST_BLOCKS && gj_keep != GJ_KEEP_ALWAYS)
+	if (body.blocks < GJ_LEAST_KEPT_BLOCKS && gj_keep != GJ_KEEP_ALWAYS)
 		return true;
 	body.groups = (body.blocks + (uint64) GJ_GROUP_BLOCKS - 1) / GJ_GROUP_BLOCKS;
 	if (body.groups == 0 || body.groups > GJ_MAX_GROUPS)

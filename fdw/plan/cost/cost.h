@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/pathnodes.h"
+#include "utils/relcache.h"
 
 #include "plan/state.h"
 
@@ -113,10 +114,20 @@ extern int	gj_most_workers(void);
  * Reading pages and evaluating conditions on them, as a native scan would too.
  * Participants share the processor time, but not the reading.
  */
-extern Cost gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers);
+extern Cost gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers, double fed);
 
 /* Taking columns of this weight from pages, skipping "walk" others per row. */
-extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers);
+extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers, double fed);
+
+/*
+ * The share of the table's blocks that the daemon is expected to serve, 0 to 1: of all
+ * columns that the query reads.  The others, the share "fed" of these functions, are
+ * fed.
+ */
+extern double gj_expected_kept(PlannerInfo *root, RelOptInfo *rel, Relation relation);
+
+/* The daemon's evaluation of the conditions on a share of the table. */
+extern Cost gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double share);
 
 /* Taking columns of this weight from a child plan's rows. */
 extern Cost gj_child_fill_cost(const Path *child, double weight);

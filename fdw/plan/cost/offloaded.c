@@ -85,7 +85,7 @@ gj_most_workers(void)
 #define GROUP_HEADER 48			/* bytes of a group besides its keys */
 
 Cost
-gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
+gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers, double fed)
 {
 	double		speedup = gj_speedup(workers);
 	double		missing = gj_missing_pages(root);
@@ -96,14 +96,14 @@ gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers)
 	page_cost *= missing + (1 - missing) * gj_cached_page_cost * gj_machine.cpu / speedup;
 
 	/* a page feed counts as a sequential scan */
-	return gj_scan_disable_cost() + page_cost * rel->pages +
-		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo, &by_row) * GJ_NS_COST / speedup;
+	return gj_scan_disable_cost() + fed * (page_cost * rel->pages +
+		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo, &by_row) * GJ_NS_COST / speedup);
 }
 
 Cost
-gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers)
+gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers, double fed)
 {
-	return (rel->tuples * (gj_page_row_cost + walk * gj_page_walk_cost) +
+	return fed * (rel->tuples * (gj_page_row_cost + walk * gj_page_walk_cost) +
 			rel->rows * weight * gj_page_column_cost) * gj_machine.cpu / gj_speedup(workers);
 }
 
@@ -159,9 +159,9 @@ gj_filter_saving(const GjSource *source, double weight, double ns, double passin
 {
 	bool		page = source->feed == GJ_FEED_PAGE;
 	double		rows = page ? source->rel->rows : source->path->rows;
-	Cost		saving = rows * (copy_cost(source, weight) * (1 - passing) - ns * GJ_NS_COST);
+	Cost		saving = source->fed * rows * (copy_cost(source, weight) * (1 - passing) - ns * GJ_NS_COST);
 
-	return page ? (saving + expressions_saving(source->rel, passing)) / gj_speedup(workers) : saving;
+	return page ? (saving + source->fed * expressions_saving(source->rel, passing)) / gj_speedup(workers) : saving;
 }
 
 /*
@@ -230,6 +230,13 @@ gj_condition_cost(const struct gj_status *status, double rows, int conditions)
 {
 	/* each reads about two columns of rows in the order of the matches */
 	return cores_cost(status, rows * conditions * (2 * status->column_ns + status->condition_ns));
+}
+
+Cost
+gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double share)
+{
+	return cores_cost(status, share * rel->tuples * list_length(rel->baserestrictinfo) *
+					  status->condition_ns);
 }
 
 /* The rate of grouping, interpolated between the measured numbers of groups. */

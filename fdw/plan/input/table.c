@@ -314,9 +314,23 @@ page_feed(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
 	relation = table_open(root->simple_rte_array[rel->relid]->relid, NoLock);	/* locked for the query */
 	heap = relation->rd_rel->relam == HEAP_TABLE_AM_OID;
 	if (heap)
+	{
 		base->walk = walked_attributes(RelationGetDescr(relation), last_attribute(rel));
+		base->kept = gj_expected_kept(root, rel, relation);
+	}
 	table_close(relation, NoLock);
 	return heap;
+}
+
+/* What filling costs, and what the daemon does instead where it serves the table. */
+static Cost
+fill_cost(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base, int workers, double fed)
+{
+	Cost		cost = gj_page_fill_cost(rel, base->weight, base->walk, workers, fed);
+
+	if (fed < 1)
+		cost += gj_kept_cost(gj_query_daemon(gj_query(root)), rel, 1 - fed);
+	return cost;
 }
 
 /* Chooses the cheaper of a page feed of rel and a feed from child. */
@@ -326,6 +340,7 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, bool page,
 {
 	source->rel = rel;
 	source->partial = workers > 0;
+	source->fed = 1;
 	if (child != NULL)
 	{
 		source->feed = GJ_FEED_CHILD;
@@ -336,16 +351,18 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, bool page,
 	}
 	if (page)
 	{
-		Cost		scan = gj_page_scan_cost(root, rel, workers);
+		double		fed = 1 - base->kept;
+		Cost		scan = gj_page_scan_cost(root, rel, workers, fed);
 		GjPrice		pages = {
 			.disabled = gj_disabled_scan(),
-			.cost = scan + gj_page_fill_cost(rel, base->weight, base->walk, workers),
+			.cost = scan + fill_cost(root, rel, base, workers, fed),
 		};
-		GjPrice		fed = {.disabled = source->disabled, .cost = source->cost};
+		GjPrice		child_price = {.disabled = source->disabled, .cost = source->cost};
 
-		if (source->path == NULL || gj_is_cheaper(pages, fed))
+		if (source->path == NULL || gj_is_cheaper(pages, child_price))
 		{
 			source->feed = GJ_FEED_PAGE;
+			source->fed = fed;
 			if (source->path == NULL || source->path->pathtype != T_SeqScan ||
 				source->path->parallel_workers != workers)
 				source->path = create_seqscan_path(root, rel, NULL, workers);

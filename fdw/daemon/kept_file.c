@@ -1,0 +1,102 @@
+/*
+ * daemon/kept_file.c - how much of a table's columns the daemon keeps, for the planner.
+ *
+ * The daemon's file says it (shm/keptfile.h).  A session reads a file once, and looks
+ * for another one only when the daemon's load announces it.
+ */
+#include "postgres.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "access/sysattr.h"
+#include "access/xlog.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "daemon/status.h"
+#include "options.h"
+
+static uint64 read_version;		/* gj_load.kept of what was read; 0: nothing */
+static int	ncolumns;
+static struct gj_kept_column *columns;
+
+static bool
+read_all(int fd, void *to, Size n)
+{
+	return read(fd, to, n) == (ssize_t) n;
+}
+
+/* Reads the columns of the file, which has the given length. */
+static void
+read_columns(int fd, off_t length)
+{
+	struct gj_kept_header header;
+	Size		size;
+
+	if (!read_all(fd, &header, sizeof(header)) || header.magic != GJ_KEPT_MAGIC ||
+		header.version != GJ_LAYOUT_VERSION || header.columns > GJ_KEPT_COLUMNS)
+		return;
+	size = header.columns * sizeof(struct gj_kept_column);
+	if (length != (off_t) (sizeof(header) + size))
+		return;
+	columns = MemoryContextAlloc(TopMemoryContext, Max(size, 1));
+	if (read_all(fd, columns, size))
+		ncolumns = header.columns;
+}
+
+/* If the file cannot be read, nothing is known until there is another one. */
+static void
+read_file(uint64 version)
+{
+	struct stat st;
+	int			fd;
+
+	read_version = version;
+	ncolumns = 0;
+	if (columns != NULL)
+		pfree(columns);
+	columns = NULL;
+	if (version == 0 || gj_socket == NULL)
+		return;
+	fd = gj_open_beside(gj_socket, "kept");
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0)
+		read_columns(fd, st.st_size);
+	close(fd);
+}
+
+/* The share of the table's blocks of which the column is kept, in any form. */
+static double
+share_of(const GjTableFile *file, AttrNumber attnum)
+{
+	uint64		cluster = GetSystemIdentifier();
+	int			share = 0;
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		const struct gj_kept_column *c = &columns[i];
+
+		if (c->attnum == attnum && c->file == file->number && c->tablespace == file->tablespace &&
+			c->database == file->database && c->server_start == PgStartTime &&
+			c->system_identifier == cluster)
+			share = Max(share, c->share);
+	}
+	return (double) share / GJ_WHOLE_TABLE;
+}
+
+double
+gj_kept_share(const struct gj_load *load, const GjTableFile *file, const Bitmapset *attnums)
+{
+	double		least = 1;
+	int			member = -1;
+
+	if (load->kept != read_version)
+		read_file(load->kept);
+	if (ncolumns == 0)
+		return 0;
+	while (least > 0 && (member = bms_next_member(attnums, member)) >= 0)
+		least = Min(least, share_of(file, member + FirstLowInvalidHeapAttributeNumber));
+	return bms_is_empty(attnums) ? 0 : least;
+}
