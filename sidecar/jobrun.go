@@ -202,7 +202,11 @@ func (e *jobRun) finish(stats *joincore.Stats, err error) (current bool) {
 		return false
 	}
 	if err != nil {
-		j.failLocked(toFailure(err))
+		f := toFailure(err)
+		if j.mask != 0 {
+			j.srv.unkept.failed(j.decoded.Text, f.code)
+		}
+		j.failLocked(f)
 		return true
 	}
 	e.produced = true

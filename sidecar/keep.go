@@ -83,7 +83,7 @@ func (j *job) pages(p *participant, body []byte) error {
 
 // lease returns the job's hold on what is kept of an input, nil if there is nothing to gain.
 func (j *job) lease(v *shm.Pages, groups []shm.Group) *kept.Lease {
-	if j.srv.kept == nil {
+	if j.srv.kept == nil || j.srv.unkept.has(j.decoded.Text) {
 		return nil
 	}
 	in := &j.inputs[v.Input]

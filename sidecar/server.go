@@ -71,6 +71,7 @@ type Server struct {
 	once     sync.Once
 
 	counters counters
+	unkept   unkept
 	meter    *loadMeter // used only by the pulse
 }
 
