@@ -16,11 +16,17 @@ type arena struct {
 	open    *extent // spans are allocated here; nil: in the next one
 	size    int64   // of an extent
 	spans   int64   // bytes of all live spans
+	grown   int     // extents so far
+}
+
+func newArena(m Memory) arena {
+	return arena{memory: m, size: m.ExtentSize(), extents: map[*extent]struct{}{}}
 }
 
 // extent is an extent with its spans.
 type extent struct {
 	Extent
+	number int                 // in the order in which the arena got them
 	used   int                 // bytes that have been allocated
 	live   int64               // bytes of spans that are not dead
 	spans  int                 // spans that are not dead
@@ -67,7 +73,8 @@ func (a *arena) grow() error {
 	if err != nil {
 		return err
 	}
-	next := &extent{Extent: e, pieces: map[*piece]struct{}{}, saves: map[*column]float64{}}
+	a.grown++
+	next := &extent{Extent: e, number: a.grown, pieces: map[*piece]struct{}{}, saves: map[*column]float64{}}
 	a.extents[next] = struct{}{}
 	a.leave()
 	a.open = next
@@ -83,7 +90,14 @@ func (a *arena) leave() {
 	}
 }
 
-// free makes a span, which must not be pinned for the caller any more, dead.
+// idle gives the open extent back if no span in it is alive.
+func (a *arena) idle() {
+	if a.open != nil && a.open.spans == 0 {
+		a.leave()
+	}
+}
+
+// free makes a span dead.
 func (a *arena) free(s span) {
 	e := s.extent
 	e.live -= int64(len(s.data))

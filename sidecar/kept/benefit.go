@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -43,6 +44,11 @@ func (s *Store) weight(c *column, now time.Time) float64 {
 	return c.uses.at(now, s.options.Interest)
 }
 
+// worth returns the benefit of a piece of the directory.
+func (s *Store) worth(p *piece, now time.Time) float64 {
+	return p.benefit * s.weight(p.heading(), now)
+}
+
 func (e *extent) enter(p *piece) {
 	e.pieces[p] = struct{}{}
 	e.saves[p.heading()] += p.benefit
@@ -73,7 +79,8 @@ func (s *Store) coldest(limit float64, now time.Time) (found *extent) {
 		if e.pins > 0 {
 			continue
 		}
-		if d := s.density(e, now); d < limit {
+		d := s.density(e, now)
+		if d < limit || d == limit && found != nil && e.number < found.number {
 			found, limit = e, d
 		}
 	}
@@ -97,8 +104,8 @@ func (s *Store) evict(e *extent) {
 const margin = 0.8
 
 // makeRoom evicts what is worth less per byte than a density until n more bytes fit.
-func (s *Store) makeRoom(n int64, density float64, now time.Time) error {
-	for s.held()+n > s.options.Limit {
+func (s *Store) makeRoom(of *arena, n int64, density float64, now time.Time) error {
+	for s.held()+n > s.limit(of) {
 		e := s.coldest(density*margin, now)
 		if e == nil {
 			return errNoMemory
@@ -108,31 +115,40 @@ func (s *Store) makeRoom(n int64, density float64, now time.Time) error {
 	return nil
 }
 
-// allocate returns a span of n bytes for values of a density, and makes sure that the
-// directory may grow by a number of bytes.
-func (s *Store) allocate(n, directory int64, density float64, now time.Time) (span, error) {
-	if err := s.makeRoom(directory, density, now); err != nil {
+// limit returns how much may be held after an allocation. If the limit is worth a few extents,
+// one of them is left for the scratch memory of leases.
+func (s *Store) limit(of *arena) int64 {
+	if of == &s.arena && s.options.Limit >= 8*of.size {
+		return s.options.Limit - of.size
+	}
+	return s.options.Limit
+}
+
+// allocate returns a span of n bytes, and makes sure that the directory may grow by a number
+// of bytes. It evicts only what is worth less than a density.
+func (s *Store) allocate(of *arena, n, directory int64, density float64, now time.Time) (span, error) {
+	if err := s.makeRoom(of, directory, density, now); err != nil {
 		return span{}, err
 	}
-	sp, err := s.arena.alloc(n)
-	if err != errNoMemory {
+	sp, err := of.alloc(n)
+	if !errors.Is(err, errNoMemory) {
 		return sp, err
 	}
-	if err := s.makeRoom(s.arena.size+directory, density, now); err != nil {
+	if err := s.makeRoom(of, of.size+directory, density, now); err != nil {
 		return span{}, err
 	}
-	if err := s.arena.grow(); err != nil {
+	if of.grow() != nil {
 		// The daemon has no memory for us: what is worth less gives its own.
 		e := s.coldest(density*margin, now)
 		if e == nil {
 			return span{}, errNoMemory
 		}
 		s.evict(e)
-		if err := s.arena.grow(); err != nil {
+		if of.grow() != nil {
 			return span{}, errNoMemory
 		}
 	}
-	return s.arena.alloc(n)
+	return of.alloc(n)
 }
 
 // typicalRows and typicalText estimate, before anything is captured, how many rows a block
@@ -145,7 +161,7 @@ const (
 // roomFor reports whether there is memory for what a lease would capture: free, or taken by
 // what is worth less.
 func (s *Store) roomFor(l *Lease) bool {
-	if s.held()+s.arena.size <= s.options.Limit {
+	if s.held()+s.arena.size <= s.limit(&s.arena) {
 		return true
 	}
 	saves, bytes := 0.0, 0.0
@@ -161,7 +177,7 @@ func (s *Store) roomFor(l *Lease) bool {
 	if e := s.arena.open; e != nil && float64(len(e.Data)-e.used) > bytes*typicalRows*float64(min(l.request.Blocks, ChunkBlocks)) {
 		return true
 	}
-	return s.arena.size <= s.options.Limit && s.coldest(margin*saves/bytes, l.request.Now) != nil
+	return s.arena.size <= s.limit(&s.arena) && s.coldest(margin*saves/bytes, l.request.Now) != nil
 }
 
 // Shrink gives back at least need bytes of what no lease uses, what has the least benefit per

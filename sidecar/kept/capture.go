@@ -117,13 +117,17 @@ func (l *Lease) take(list []captured) error {
 // whether there is any. The caller holds the store's lock.
 func (l *Lease) queue() bool {
 	chunks := map[int]*copying{}
+	last := &copying{chunk: -1} // most blocks are in the chunk of the one before
 	for _, b := range l.batches {
 		for i := range b.blocks {
 			if b.blocks[i].lsn == 0 {
 				continue
 			}
 			chunk, _ := place(b.blocks[i].number)
-			w := chunks[chunk]
+			w := last
+			if w.chunk != chunk {
+				w = chunks[chunk]
+			}
 			if w == nil {
 				w = &copying{table: l.t, lease: l, columns: l.columns, chunk: chunk, vm: l.proofOf(chunk), now: l.request.Now}
 				chunks[chunk] = w
@@ -134,6 +138,7 @@ func (l *Lease) queue() bool {
 				b.users.Add(1)
 			}
 			w.parts = append(w.parts, part{b, i})
+			last = w
 		}
 	}
 	return len(chunks) > 0

@@ -73,7 +73,8 @@ func (s *Store) Drain() {
 	}
 }
 
-// step copies one chunk. It reports whether there was one.
+// step copies one chunk, or, if there is none, moves what is kept together. It reports whether
+// there was anything to do.
 func (s *Store) step() bool {
 	s.work.Lock()
 	defer s.work.Unlock()
@@ -81,7 +82,7 @@ func (s *Store) step() bool {
 	if len(s.pending) == 0 {
 		s.pending = nil
 		s.mu.Unlock()
-		return false
+		return s.tidy()
 	}
 	w := s.pending[0]
 	s.pending = s.pending[1:]

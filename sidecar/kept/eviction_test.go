@@ -185,8 +185,8 @@ func TestStoreWithoutMemory(t *testing.T) {
 	}
 	l.Close(true)
 	s.Drain()
-	if c := s.Counters(); from.refs != 0 || c.Refused == 0 || c.Bytes != 0 {
-		t.Errorf("without extents: %d references, %+v", from.refs, c)
+	if c := s.Counters(); from.refs.Load() != 0 || c.Refused == 0 || c.Bytes != 0 {
+		t.Errorf("without extents: %d references, %+v", from.refs.Load(), c)
 	}
 	other.Release()
 }
@@ -250,9 +250,48 @@ func TestCyclesLeaveNothing(t *testing.T) {
 		t.Errorf("left: %+v, %d extents, %d pieces", c, memory.live, s.pieces)
 	}
 	for i, from := range sources {
-		if from.refs != 0 {
-			t.Fatalf("source %d has %d references", i, from.refs)
+		if from.refs.Load() != 0 {
+			t.Fatalf("source %d has %d references", i, from.refs.Load())
 		}
+	}
+}
+
+func TestMemoryOfReplacedColumnsComesBack(t *testing.T) {
+	memory := &heap{size: testExtent}
+	s := New(memory, Options{Limit: 64 * testExtent})
+	const chunks = 16
+	r := tableOf(1, chunks*ChunkBlocks, start)
+	r.Columns = []Column{idColumn, textColumn}
+	use(t, s, r) // one chunk fills an extent, of which the texts are most
+	before := memory.live
+	// The texts are captured again, with newer LSNs.
+	var blocks []int
+	var ids []int64
+	for b := range int(r.Blocks) {
+		blocks = append(blocks, b)
+		ids = append(ids, idsOf(b)...)
+	}
+	texts := *r
+	texts.Columns, texts.Groups = []Column{textColumn}, []Group{allVisible(8)}
+	texts.Groups[0].Visible = nil
+	l := s.Open(&texts)
+	capture(t, l, texts.Columns, 6, blocks...)
+	l.Close(true)
+	s.Drain()
+	if before < chunks || memory.live > before+chunks/2 {
+		t.Errorf("%d extents before, %d after", before, memory.live)
+	}
+	for _, c := range r.Columns {
+		r.Columns = []Column{c}
+		l := s.Open(r)
+		_, prove, _ := l.Blocks(0)
+		if err := l.Proved(0, prove); err != nil {
+			t.Fatal(err)
+		}
+		if got := rowsOf(t, r.Columns, l.Segments()); !slices.Equal(got, wantedRows(r.Columns, ids)) {
+			t.Errorf("column %d: rows have changed", c.Attnum)
+		}
+		l.Close(true)
 	}
 }
 

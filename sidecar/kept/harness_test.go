@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,11 +48,11 @@ func (h *heap) Extent() (Extent, error) {
 }
 
 // source counts references.
-type source struct{ refs int }
+type source struct{ refs atomic.Int32 }
 
-func (s *source) Retain() { s.refs++ }
+func (s *source) Retain() { s.refs.Add(1) }
 func (s *source) Release() {
-	if s.refs--; s.refs < 0 {
+	if s.refs.Add(-1) < 0 {
 		panic("a source was released too often")
 	}
 }

@@ -57,7 +57,7 @@ func (s *Store) Counters() Counters {
 	defer s.mu.Unlock()
 	c := s.counters
 	c.Bytes, c.Values, c.Directory = s.held(), s.arena.spans, s.directory
-	c.Extents, c.Pending = len(s.arena.extents), len(s.pending)
+	c.Extents, c.Pending = len(s.arena.extents)+len(s.scratch.extents), len(s.pending)
 	return c
 }
 

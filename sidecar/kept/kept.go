@@ -112,7 +112,8 @@ type Source interface {
 }
 
 // Memory is where the store gets its memory. Its errors mean that there is none to be had
-// now.
+// now. The store calls it, and Extent.Release, with its lock held: neither may wait for the
+// store, nor call it, not even to have it shrink.
 type Memory interface {
 	ExtentSize() int64 // bytes of every extent
 	Extent() (Extent, error)

@@ -72,6 +72,12 @@ func (s *Store) captures(l *Lease) bool {
 }
 
 // openGroup leases what may be served of a group.
+//
+// What is kept of blocks at or behind the request's number of blocks is not served, but it
+// stays. The number is no news: requests overlap, so this one may have been read before others
+// extended the table. And it does no harm to keep it: if the table was truncated and has grown
+// again, the bits of these blocks have been set again, with a new LSN of the VM page, and their
+// pages have new LSNs. It is evicted as other data that is not used.
 func (l *Lease) openGroup(number int, g *group) {
 	vm := &l.request.Groups[number]
 	for i, c := range g.chunks {
@@ -291,9 +297,9 @@ func (l *Lease) Close(complete bool) {
 		}
 	}
 	for _, sp := range l.scratch {
-		sp.extent.pins--
-		s.arena.free(sp)
+		s.scratch.free(sp)
 	}
+	s.scratch.idle()
 	l.t.leases--
 	if complete {
 		s.counters.Kept += served

@@ -102,7 +102,7 @@ func (s *Store) admit(w *copying, b *build) error {
 	if b.old != nil {
 		s.hold(b.old) // it is read, so it is not to be evicted
 	}
-	sp, err := s.allocate(bytes, pieceBytes+b.layout.bytes(), density, w.now)
+	sp, err := s.allocate(&s.arena, bytes, pieceBytes+b.layout.bytes(), density, w.now)
 	if err != nil {
 		if b.old != nil {
 			s.release(b.old)

@@ -1,7 +1,11 @@
 package kept
 
 import (
+	"math/bits"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"gpujoin/joincore"
 )
@@ -9,18 +13,42 @@ import (
 // Segments returns the rows of the blocks that are served: those of level 1, and those that
 // have been proved. They are valid until Close, and in the columns of the request; without
 // columns they only count rows. Call it when all participants have fed.
+//
+// A chunk of which all blocks are served is one segment of whole vectors. One with blocks that
+// are not is cut at these into slices, or, if these would be too many, copied.
 func (l *Lease) Segments() (out []joincore.Segment) {
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	numbers := make([]int, 0, len(l.chunks))
-	for n := range l.chunks {
-		numbers = append(numbers, n)
+	chunks := l.servedChunks()
+	limit := mostCuts(chunks)
+	var copies []*servedChunk
+	for _, c := range chunks {
+		if len(c.cuts) > limit && len(l.columns) > 0 {
+			copies = append(copies, c)
+		}
 	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		out = l.appendSegments(out, l.chunks[n])
+	inParallel(len(copies), func(i int) { l.compact(copies[i]) })
+	for _, c := range chunks {
+		switch {
+		case len(l.columns) == 0:
+			out = append(out, joincore.Segment{Rows: c.rows})
+			continue
+		case c.copy != nil:
+			out = append(out, *c.copy)
+			continue
+		}
+		for i := range c.cuts {
+			out = append(out, l.segment(c, &c.cuts[i]))
+		}
 	}
 	return out
+}
+
+// servedChunk is what a lease serves of a chunk.
+type servedChunk struct {
+	pieces []*piece
+	blocks blockSet
+	rows   int
+	cuts   []cut
+	copy   *joincore.Segment // of all rows; nil: there is none
 }
 
 // cut is consecutive rows of a chunk, in which all blocks are served.
@@ -29,9 +57,28 @@ type cut struct {
 	first []int // their first row in each piece
 }
 
-// cuts returns the rows of the served blocks in as few parts as there are. Pieces with
-// different layouts have the same rows of a served block, but other blocks between them.
-func (c *leased) cuts() (out []cut) {
+// servedChunks returns the chunks with rows to serve in their order.
+func (l *Lease) servedChunks() (out []*servedChunk) {
+	l.s.mu.Lock()
+	numbers := make([]int, 0, len(l.chunks))
+	for n := range l.chunks {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		c := l.chunks[n]
+		out = append(out, &servedChunk{pieces: c.pieces, blocks: c.served()})
+	}
+	l.s.mu.Unlock()
+	for _, c := range out {
+		c.cut()
+	}
+	return slices.DeleteFunc(out, func(c *servedChunk) bool { return c.rows == 0 })
+}
+
+// cut finds the rows of the served blocks in as few parts as there are. Pieces with different
+// layouts have the same rows of a served block, but other blocks between them.
+func (c *servedChunk) cut() {
 	starts := make([][]int32, len(c.pieces))
 	for i, p := range c.pieces {
 		if i > 0 && p.layout == c.pieces[0].layout {
@@ -41,11 +88,12 @@ func (c *leased) cuts() (out []cut) {
 		}
 	}
 	var last *cut
-	c.served().each(func(at int) {
+	c.blocks.each(func(at int) {
 		rows := int(starts[0][at+1] - starts[0][at])
 		if rows == 0 {
 			return
 		}
+		c.rows += rows
 		joins := last != nil
 		for i := range starts {
 			joins = joins && last.first[i]+last.rows == int(starts[i][at])
@@ -58,26 +106,47 @@ func (c *leased) cuts() (out []cut) {
 		for i := range starts {
 			next.first[i] = int(starts[i][at])
 		}
-		out = append(out, next)
-		last = &out[len(out)-1]
+		c.cuts = append(c.cuts, next)
+		last = &c.cuts[len(c.cuts)-1]
 	})
-	return out
 }
 
-func (l *Lease) appendSegments(out []joincore.Segment, c *leased) []joincore.Segment {
-	for _, cut := range c.cuts() {
-		seg := joincore.Segment{Rows: cut.rows, Columns: make([]joincore.Vector, len(l.columns))}
-		for i := range l.columns {
-			p := c.pieces[i]
-			if cut.rows == p.layout.total {
-				seg.Columns[i] = p.vector // all of the span: the place for its content id
-				continue
-			}
-			seg.Columns[i] = l.slice(p, l.t.columns[l.columns[i]].Physical, cut.first[i], cut.rows)
+const (
+	// mostSlices is how many slices of a chunk are better than a copy of its rows. They have 8
+	// blocks on average: 500 rows, say. On cores each slice costs 1.5 µs, here and in the join;
+	// a copy costs 4 ns for each value, which is as much as the slices or more. But transfers
+	// to devices suffer from small slices.
+	mostSlices = ChunkBlocks / 8
+	// mostPositions bounds the row numbers that the segments of a scan may take. The join core
+	// numbers rows by segment and row with 32 bits, and gives each segment as many numbers as
+	// the largest one has rows, rounded up to a power of two.
+	mostPositions = 1 << 30
+)
+
+// mostCuts returns the number of cuts of a chunk from which on its rows are copied.
+func mostCuts(chunks []*servedChunk) int {
+	largest := 1
+	for _, c := range chunks {
+		for _, cut := range c.cuts {
+			largest = max(largest, cut.rows)
 		}
-		out = append(out, seg)
 	}
-	return out
+	positions := max(1, len(chunks)) << bits.Len(uint(largest-1))
+	return min(mostSlices, max(1, mostPositions/positions))
+}
+
+// segment returns a cut as slices of the pieces.
+func (l *Lease) segment(c *servedChunk, cut *cut) joincore.Segment {
+	seg := joincore.Segment{Rows: cut.rows, Columns: make([]joincore.Vector, len(l.columns))}
+	for i := range l.columns {
+		p := c.pieces[i]
+		if cut.rows == p.layout.total {
+			seg.Columns[i] = p.vector // all of the span: the place for its content id
+			continue
+		}
+		seg.Columns[i] = l.slice(p, l.request.Columns[i].Physical, cut.first[i], cut.rows)
+	}
+	return seg
 }
 
 // slice returns rows of a piece. Values, offsets and heap are where they are in the piece; a
@@ -94,20 +163,67 @@ func (l *Lease) slice(p *piece, c joincore.Column, first, rows int) (v joincore.
 	case first%8 == 0:
 		v.Validity = bits[first/8 : (first+rows+7)/8]
 	default:
-		v.Validity = l.temporary((rows + 7) / 8)
+		n := int64(rows+7) / 8
+		data, ok := l.temporary(n, nil)
+		if !ok {
+			// Cores can read it there; workers, which read extents, refuse it.
+			data = make([]byte, n)
+		}
+		v.Validity = data[:n]
 		copyBits(v.Validity, 0, bits, first, rows)
 	}
 	return v
 }
 
-// temporary returns memory until Close: in an extent, so that workers can read it, or else,
-// where the limit allows no more, on the heap.
-func (l *Lease) temporary(n int) []byte {
-	sp, err := l.s.allocate(int64(n), 0, 0, l.request.Now)
-	if err != nil {
-		return make([]byte, n)
+// compact copies the rows of a chunk, if there is memory.
+func (l *Lease) compact(c *servedChunk) {
+	seg := joincore.Segment{Columns: make([]joincore.Vector, len(l.columns))}
+	for i, p := range c.pieces {
+		physical := l.request.Columns[i].Physical
+		runs := make([]run, 0, len(c.cuts))
+		for j := range c.cuts {
+			runs = append(runs, readRun(physical, &p.vector, c.cuts[j].first[i], c.cuts[j].rows, true))
+		}
+		shape := shapeOf(physical, runs)
+		data, ok := l.temporary(shape.bytes(), p)
+		if !ok {
+			return
+		}
+		seg.Rows, seg.Columns[i] = shape.rows, shape.vector(data)
+		if err := fill(physical, &seg.Columns[i], runs); err != nil {
+			panic(err) // published values are well-formed
+		}
 	}
-	sp.extent.pins++
+	c.copy = &seg
+}
+
+// temporary returns memory until Close, in an extent, so that workers can read it. It evicts
+// what is worth less per byte than a piece; nil: nothing.
+func (l *Lease) temporary(n int64, than *piece) ([]byte, bool) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	density := 0.0
+	if than != nil && than.chunk != nil {
+		density = l.s.worth(than, l.request.Now) / float64(than.bytes)
+	}
+	sp, err := l.s.allocate(&l.s.scratch, n, 0, density, l.request.Now)
+	if err != nil {
+		return nil, false
+	}
 	l.scratch = append(l.scratch, sp)
-	return sp.data[:n]
+	return sp.data, true
+}
+
+// inParallel calls f with 0 to n-1, on all cores.
+func inParallel(n int, f func(i int)) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wait.Wait()
 }

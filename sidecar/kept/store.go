@@ -11,7 +11,8 @@ type Store struct {
 	options Options
 
 	mu        sync.Mutex
-	arena     arena
+	arena     arena // what is kept
+	scratch   arena // of leases
 	tables    map[Table]*table
 	current   map[identity]*table // the newest file of each table with a name
 	directory int64               // bytes of layouts and pieces
@@ -39,13 +40,13 @@ func New(m Memory, o Options) *Store {
 		o.Interest = defaultInterest
 	}
 	return &Store{
-		options: o, arena: arena{memory: m, size: m.ExtentSize(), extents: map[*extent]struct{}{}},
+		options: o, arena: newArena(m), scratch: newArena(m),
 		tables: map[Table]*table{}, current: map[identity]*table{}, waiting: make(chan struct{}, 1),
 	}
 }
 
 // held returns the bytes that count towards the limit. The caller holds the lock.
-func (s *Store) held() int64 { return s.arena.bytes() + s.directory }
+func (s *Store) held() int64 { return s.arena.bytes() + s.scratch.bytes() + s.directory }
 
 // mostIdle is the number of tables of which nothing is kept that the store remembers, to know
 // a second use.
