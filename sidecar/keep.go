@@ -274,7 +274,8 @@ func (j *job) serveKept() error {
 	for i := range j.fed {
 		if k := j.fed[i].kept; k != nil {
 			k.complete = true
-			j.fed[i].relation.Segments = append(slices.Clone(k.settle()), j.fed[i].relation.Segments...)
+			r := &j.fed[i].relation
+			r.Segments = kept.Cut(r.Columns, append(slices.Clone(k.settle()), r.Segments...))
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package kept
 
 import (
-	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -111,28 +110,21 @@ func (c *servedChunk) cut() {
 	})
 }
 
-const (
-	// mostSlices is how many slices of a chunk are better than a copy of its rows. They have 8
-	// blocks on average: 500 rows, say. On cores each slice costs 1.5 µs, here and in the join;
-	// a copy costs 4 ns for each value, which is as much as the slices or more. But transfers
-	// to devices suffer from small slices.
-	mostSlices = ChunkBlocks / 8
-	// mostPositions bounds the row numbers that the segments of a scan may take. The join core
-	// numbers rows by segment and row with 32 bits, and gives each segment as many numbers as
-	// the largest one has rows, rounded up to a power of two.
-	mostPositions = 1 << 30
-)
+// mostSlices is how many slices of a chunk are better than a copy of its rows. They have 8
+// blocks on average: 500 rows, say. On cores each slice costs 1.5 µs, here and in the join; a
+// copy costs 4 ns for each value, which is as much as the slices or more. But transfers to
+// devices suffer from small slices.
+const mostSlices = ChunkBlocks / 8
 
 // mostCuts returns the number of cuts of a chunk from which on its rows are copied.
 func mostCuts(chunks []*servedChunk) int {
-	largest := 1
+	largest := 0
 	for _, c := range chunks {
 		for _, cut := range c.cuts {
 			largest = max(largest, cut.rows)
 		}
 	}
-	positions := max(1, len(chunks)) << bits.Len(uint(largest-1))
-	return min(mostSlices, max(1, mostPositions/positions))
+	return min(mostSlices, max(1, mostPositions/positions(max(1, len(chunks)), largest)))
 }
 
 // segment returns a cut as slices of the pieces.

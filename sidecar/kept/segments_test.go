@@ -146,6 +146,28 @@ func TestMostCutsKeepsRowNumbersSmall(t *testing.T) {
 	}
 }
 
+func TestCutSplitsLargeSegments(t *testing.T) {
+	columns := []joincore.Column{idColumn.Physical, textColumn.Physical, nullColumn.Physical}
+	var ids []int64
+	for id := range int64(20_001) {
+		ids = append(ids, id)
+	}
+	segments := []joincore.Segment{segmentOf(allColumns, ids[:20_000]), segmentOf(allColumns, ids[20_000:])}
+	if out := Cut(columns, segments); len(out) != 2 {
+		t.Errorf("%d segments, although two have numbers enough", len(out))
+	}
+	for range 1<<30/32768 - 1 {
+		segments = append(segments, segments[1])
+	}
+	out := Cut(columns, segments)
+	if len(out) != len(segments)+1 || out[0].Rows != 16384 || out[1].Rows != 20_000-16384 {
+		t.Errorf("%d segments become %d, the first ones of %d and %d rows", len(segments), len(out), out[0].Rows, out[1].Rows)
+	}
+	if got := rowsOf(t, allColumns, out[:3]); !slices.Equal(got, wantedRows(allColumns, ids)) {
+		t.Error("other rows")
+	}
+}
+
 func TestBitsAreCopiedFromAnyPositionToAny(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	get := func(b []byte, i int) bool { return b[i/8]>>(i%8)&1 != 0 }
