@@ -107,6 +107,7 @@ const (
 	MsgBlocksGet
 	MsgProved
 	MsgCaptured
+	MsgForget
 )
 
 // Messages of the daemon.
@@ -125,6 +126,7 @@ const (
 	MsgFilter
 	MsgKept
 	MsgBlocks
+	MsgForgotten
 )
 
 // MaxJob is the longest job in JSON that Open may carry.
@@ -169,6 +171,7 @@ var shapes = map[Message]shape{
 	MsgBlocksGet:   fixed[BlocksGet]("BLOCKS_GET"),
 	MsgProved:      fixed[Proved]("PROVED"),
 	MsgCaptured:    upTo[Captured]("CAPTURED", FrameMax, 0),
+	MsgForget:      upTo[Forget]("FORGET", Sizeof[Forget]()+MaxText, 0),
 
 	MsgWelcome:     fixed[Welcome]("WELCOME"),
 	MsgAdmitted:    fixed[Admitted]("ADMITTED"),
@@ -184,6 +187,7 @@ var shapes = map[Message]shape{
 	MsgFilter:      upTo[Filter]("FILTER", Sizeof[Filter](), 1),
 	MsgKept:        upTo[Kept]("KEPT", Sizeof[Kept]()+MaxGroups, 0),
 	MsgBlocks:      upTo[Blocks]("BLOCKS", Sizeof[Blocks]()+8*GroupBlocks, 0),
+	MsgForgotten:   fixed[Forgotten]("FORGOTTEN"),
 }
 
 // Known reports whether the protocol has a message of type m.

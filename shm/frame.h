@@ -50,6 +50,8 @@ enum gj_message
 	GJ_PROVED = 21,				/* gj_proved: blocks that need not be fed */
 	GJ_CAPTURED = 22,			/* gj_captured, then blocks: a batch of an input, of
 								 * whole blocks; unmapped */
+	GJ_FORGET = 23,				/* gj_forget, then the table's name as text; allowed
+								 * right after HELLO */
 
 	/* daemon to backend */
 	GJ_WELCOME = 65,			/* gj_welcome, answers HELLO */
@@ -67,7 +69,8 @@ enum gj_message
 	GJ_FILTER = 76,				/* gj_filter, with 1 fd unless there is none,
 								 * answers FILTER_GET */
 	GJ_KEPT = 77,				/* gj_kept, then states, answers PAGES and KEPT_GET */
-	GJ_BLOCKS = 78				/* gj_blocks, then LSNs, answers BLOCKS_GET */
+	GJ_BLOCKS = 78,				/* gj_blocks, then LSNs, answers BLOCKS_GET */
+	GJ_FORGOTTEN = 79			/* gj_forgotten, answers FORGET */
 };
 
 #define GJ_TOKEN_SIZE 16

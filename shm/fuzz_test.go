@@ -157,6 +157,7 @@ func FuzzKept(f *testing.F) {
 	f.Add(AppendKept(nil, &Kept{Mode: FeedKept, Blocks: 3}, []GroupState{GroupMixed}))
 	f.Add(AppendBlocks(nil, &Blocks{Prove: Bitmap{1}}, []uint64{7}))
 	f.Add(AppendCaptured(nil, &Captured{Rows: 10}, []CapturedBlock{{LSN: 6, Block: 1}, {Block: 2, FirstRow: 4}}))
+	f.Add(AppendForget(nil, &Forget{File: 2}, "public.t"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = clip(b)
 		if len(b) < FrameSize {
@@ -176,5 +177,7 @@ func FuzzKept(f *testing.F) {
 		same(AppendBlocks(nil, &blocks, lsns), err)
 		captured, list, err := DecodeCaptured(body)
 		same(AppendCaptured(nil, &captured, list), err)
+		forget, name, err := DecodeForget(body)
+		same(AppendForget(nil, &forget, name), err)
 	})
 }

@@ -297,3 +297,37 @@ func DecodeCaptured(body []byte) (Captured, []CapturedBlock, error) {
 	}
 	return c, blocks, nil
 }
+
+// Forget is gj_forget: drops what is kept of a table, whose name of Length bytes follows.
+type Forget struct {
+	Tablespace uint32 `c:"tablespace"`
+	File       uint32 `c:"file"` // relfilenode
+	Length     uint32 `c:"length"`
+	Reserved   uint32 `c:"reserved"`
+}
+
+// Forgotten is gj_forgotten, the answer to Forget.
+type Forgotten struct {
+	Bytes uint64 `c:"bytes"` // of values that are no longer kept
+}
+
+// AppendForget appends a FORGET message. It sets f.Length.
+func AppendForget(dst []byte, f *Forget, name string) []byte {
+	start := len(dst)
+	f.Length = uint32(len(name))
+	dst = append(Append(BeginFrame(dst, MsgForget, 0), f), name...)
+	FinishFrame(dst, start)
+	return dst
+}
+
+// DecodeForget returns the body of a FORGET message and the name of the table.
+func DecodeForget(body []byte) (Forget, string, error) {
+	f, rest, err := DecodePrefix[Forget](body)
+	if err != nil {
+		return f, "", err
+	}
+	if int64(f.Length) != int64(len(rest)) || f.Reserved != 0 {
+		return f, "", fmt.Errorf("%w: a name of %d bytes in %d", ErrKept, f.Length, len(rest))
+	}
+	return f, string(rest), nil
+}

@@ -132,4 +132,21 @@ struct gj_captured_block
 								 * block if it has no rows */
 };
 
+/*
+ * Drop what is kept of a table of the database of HELLO: of this file, and of all
+ * files that jobs called by this name.
+ */
+struct gj_forget
+{
+	uint32_t	tablespace;		/* pg_tablespace.oid */
+	uint32_t	file;			/* the table's file: relfilenode */
+	uint32_t	length;			/* bytes of the name that follow, at most 1024 */
+	uint32_t	reserved;		/* must be 0 */
+};
+
+struct gj_forgotten
+{
+	uint64_t	bytes;			/* of values that are no longer kept */
+};
+
 #endif							/* GPUJOIN_KEPT_H */

@@ -29,6 +29,10 @@ func TestKeptMessages(t *testing.T) {
 	if c, got, err := DecodeCaptured(captured); err != nil || c.Blocks != 3 || !reflect.DeepEqual(got, list) {
 		t.Errorf("%+v, %v", c, err)
 	}
+	forget := AppendForget(nil, &Forget{Tablespace: 1, File: 2}, "a.b")[FrameSize:]
+	if f, name, err := DecodeForget(forget); err != nil || f != (Forget{1, 2, 3, 0}) || name != "a.b" {
+		t.Errorf("%+v, %q, %v", f, name, err)
+	}
 
 	refused := func(what string, err error) {
 		t.Helper()
@@ -56,6 +60,8 @@ func TestKeptMessages(t *testing.T) {
 	refused("too many LSNs", err)
 	_, _, err = DecodeBlocks(AppendBlocks(nil, &Blocks{Kept: Bitmap{1}, Prove: Bitmap{1}}, lsns[:1])[FrameSize:])
 	refused("a block that is served and to be proved", err)
+	_, _, err = DecodeForget(forget[:len(forget)-1])
+	refused("a name that is cut off", err)
 	for what, list := range map[string][]CapturedBlock{
 		"no block":                     {},
 		"rows of no block":             {{FirstRow: 1}},

@@ -26,6 +26,7 @@ var mirrors = map[string]any{
 	"gj_pages": Pages{}, "gj_group": Group{}, "gj_kept_get": KeptGet{}, "gj_kept": Kept{}, "gj_blocks_get": BlocksGet{},
 	"gj_blocks": Blocks{}, "gj_proved": Proved{}, "gj_captured": Captured{}, "gj_captured_block": CapturedBlock{},
 	"gj_kept_header": KeptHeader{}, "gj_kept_column": KeptColumn{},
+	"gj_forget": Forget{}, "gj_forgotten": Forgotten{},
 }
 
 // constants are the values of the macros and enumerators of layout.h.
@@ -56,7 +57,7 @@ var constants = map[string]int64{
 	"GJ_INPUT_FED": int64(MsgInputFed), "GJ_FILTER_GET": int64(MsgFilterGet), "GJ_FILTERED": int64(MsgFiltered),
 	"GJ_FILTER": int64(MsgFilter), "GJ_PAGES": int64(MsgPages), "GJ_KEPT_GET": int64(MsgKeptGet),
 	"GJ_BLOCKS_GET": int64(MsgBlocksGet), "GJ_PROVED": int64(MsgProved), "GJ_CAPTURED": int64(MsgCaptured),
-	"GJ_KEPT": int64(MsgKept), "GJ_BLOCKS": int64(MsgBlocks),
+	"GJ_KEPT": int64(MsgKept), "GJ_BLOCKS": int64(MsgBlocks), "GJ_FORGET": int64(MsgForget), "GJ_FORGOTTEN": int64(MsgForgotten),
 	"GJ_KEPT_MAGIC": KeptMagic, "GJ_KEPT_COLUMNS": KeptColumns, "GJ_WHOLE_TABLE": WholeTable,
 	"GJ_GROUP_BLOCKS": GroupBlocks, "GJ_GROUP_BITMAP": GroupBitmap, "GJ_MAX_GROUPS": MaxGroups,
 	"GJ_PAGES_ALWAYS": PagesAlways, "GJ_KEPT_CAPTURE": KeptCapture,

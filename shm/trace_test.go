@@ -59,6 +59,8 @@ func TestGoldenTrace(t *testing.T) {
 		AppendReport(nil, testReport()),
 		AppendEmpty(nil, MsgStatusGet),
 		status,
+		AppendForget(nil, &Forget{Tablespace: 1663, File: 16385}, "public.t"),
+		AppendFrame(nil, MsgForgotten, 0, &Forgotten{Bytes: 99}),
 		AppendFailed(nil, FailBusy, "memory budget in use"),
 	} {
 		text, err := DescribeFrame(b)

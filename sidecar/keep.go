@@ -92,7 +92,7 @@ func (j *job) lease(v *shm.Pages, groups []shm.Group) *kept.Lease {
 			System: j.cluster, Start: v.ServerStart, Timeline: v.Timeline,
 			Database: v.Database, Tablespace: v.Tablespace, File: v.File,
 		},
-		Blocks: v.Blocks, Flushed: v.Flushed, Now: time.Now(), Name: in.Name,
+		Blocks: v.Blocks, Flushed: v.Flushed, Now: time.Now(), Name: in.Name, Job: j.id, PID: j.pid,
 	}
 	if v.Flags&shm.PagesAlways != 0 {
 		r.Policy = kept.Always

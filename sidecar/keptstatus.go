@@ -3,6 +3,7 @@ package sidecar
 import (
 	"time"
 
+	"gpujoin/shm"
 	"gpujoin/sidecar/kept"
 )
 
@@ -17,6 +18,8 @@ type KeptStatus struct {
 	Evicted  int64       `json:"evicted"`  // bytes since the start
 	Refused  int64       `json:"refused"`  // parts of columns for which there was no memory
 	Tables   []KeptTable `json:"tables"`
+	// Progress has the inputs of jobs that are captured now, or were captured and are copied.
+	Progress []KeptProgress `json:"progress"`
 }
 
 // KeptBlocks counts heap blocks by how jobs got them.
@@ -38,12 +41,31 @@ type KeptTable struct {
 	Uses       float64      `json:"uses"`   // recent ones weigh more
 	IdleS      float64      `json:"idle_s"` // since the last use
 	Superseded bool         `json:"superseded"`
+	LastKept   int64        `json:"last_kept"`   // blocks, at the last use that read the table to its end
+	LastProved int64        `json:"last_proved"` // the same
+	LastFed    int64        `json:"last_fed"`    // the same
+	Reason     string       `json:"reason"`      // why what the last use fed was not captured
 	Columns    []KeptColumn `json:"columns"`
+}
+
+// KeptProgress is how far the capture of one input has come.
+type KeptProgress struct {
+	Job        uint64 `json:"job"`
+	PID        int32  `json:"pid"`
+	Cluster    uint64 `json:"system_identifier"`
+	Database   uint32 `json:"database"`
+	Tablespace uint32 `json:"tablespace"`
+	File       uint32 `json:"file"`
+	Name       string `json:"name"`
+	Phase      string `json:"phase"` // feeding or copying
+	Blocks     int64  `json:"blocks_total"`
+	Done       int64  `json:"blocks_done"`
 }
 
 // KeptColumn is what is kept of a column.
 type KeptColumn struct {
 	Attnum   int16   `json:"attnum"`
+	Form     int     `json:"form"` // enum GjForm
 	Rows     int64   `json:"rows"`
 	Bytes    int64   `json:"bytes"`
 	Fraction float64 `json:"fraction"` // of the table's blocks
@@ -52,7 +74,7 @@ type KeptColumn struct {
 
 // keptStatus describes what is kept now.
 func (srv *Server) keptStatus() KeptStatus {
-	out := KeptStatus{Tables: []KeptTable{}}
+	out := KeptStatus{Tables: []KeptTable{}, Progress: []KeptProgress{}}
 	if srv.kept == nil {
 		return out
 	}
@@ -63,6 +85,20 @@ func (srv *Server) keptStatus() KeptStatus {
 	for _, t := range srv.kept.Tables() {
 		out.Tables = append(out.Tables, keptTable(&t))
 	}
+	for _, p := range srv.kept.Progress() {
+		out.Progress = append(out.Progress, keptProgress(&p))
+	}
+	return out
+}
+
+func keptProgress(p *kept.Progress) KeptProgress {
+	out := KeptProgress{
+		Job: p.Job, PID: p.PID, Cluster: p.Table.System, Database: p.Table.Database, Tablespace: p.Table.Tablespace, File: p.Table.File,
+		Name: p.Name, Phase: "feeding", Blocks: p.Blocks, Done: p.Done,
+	}
+	if p.Copying {
+		out.Phase = "copying"
+	}
 	return out
 }
 
@@ -70,12 +106,30 @@ func keptTable(t *kept.TableInfo) KeptTable {
 	out := KeptTable{
 		Cluster: t.Table.System, Database: t.Table.Database, Tablespace: t.Table.Tablespace, File: t.Table.File, Name: t.Name,
 		Blocks: t.Blocks, Bytes: t.Bytes, Uses: t.Uses, IdleS: time.Since(t.LastUse).Seconds(), Superseded: t.Superseded,
+		LastKept: t.Last.Kept, LastProved: t.Last.Proved, LastFed: t.Last.Fed, Reason: t.Last.Reason,
 	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		out.Columns = append(out.Columns, KeptColumn{
-			Attnum: c.Column.Attnum, Rows: c.Rows, Bytes: c.Bytes, Fraction: t.Fraction(c), Uses: c.Uses,
+			Attnum: c.Column.Attnum, Form: c.Column.Form, Rows: c.Rows, Bytes: c.Bytes, Fraction: t.Fraction(c), Uses: c.Uses,
 		})
 	}
 	return out
+}
+
+// forget drops what is kept of a table (FORGET).
+func (s *session) forget(body []byte) error {
+	f, name, err := shm.DecodeForget(body)
+	if err != nil {
+		return violation("%v", err)
+	}
+	var out shm.Forgotten
+	if s.srv.kept != nil {
+		out.Bytes = uint64(s.srv.kept.Forget(func(t *kept.TableInfo) bool {
+			return t.Table.System == s.hello.SystemIdentifier && t.Table.Database == s.hello.Database &&
+				(t.Table.Tablespace == f.Tablespace && t.Table.File == f.File || t.Name == name)
+		}))
+	}
+	s.out.send(shm.AppendFrame(nil, shm.MsgForgotten, 0, &out))
+	return nil
 }

@@ -22,7 +22,7 @@ type phase int
 
 const (
 	phaseNew     phase = iota // only HELLO
-	phaseWelcome              // OPEN, ATTACH or STATUS_GET
+	phaseWelcome              // OPEN, ATTACH, STATUS_GET or FORGET
 	phaseOpening              // none: OPEN waits for admission
 	phaseJob                  // frames of a job
 	phaseFailed               // FAILED was sent: only STATS_GET is answered
@@ -172,6 +172,8 @@ func (s *session) handle(m shm.Message, body []byte) error {
 		case shm.MsgStatusGet:
 			s.out.send(statusFrame(s.srv))
 			return nil
+		case shm.MsgForget:
+			return s.forget(body)
 		}
 		return violation("%s arrived without a job", m)
 	case ph == phaseOpening:

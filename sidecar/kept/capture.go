@@ -139,6 +139,7 @@ func (l *Lease) queue() bool {
 			}
 			w.parts = append(w.parts, part{b, i})
 			last = w
+			l.queued++
 		}
 	}
 	return len(chunks) > 0

@@ -86,6 +86,7 @@ func (s *Store) step() bool {
 	}
 	w := s.pending[0]
 	s.pending = s.pending[1:]
+	s.copying = w
 	for _, c := range w.columns {
 		w.types = append(w.types, w.table.columns[c].Physical)
 	}
@@ -100,6 +101,7 @@ func (s *Store) step() bool {
 	}
 	s.mu.Lock()
 	s.publish(w)
+	s.copying = nil
 	s.mu.Unlock()
 	for _, b := range w.batches {
 		b.release()

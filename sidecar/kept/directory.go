@@ -15,6 +15,7 @@ type table struct {
 	blocks     uint32 // of the newest request
 	leases     int
 	uses       usage
+	last       LastUse
 	superseded bool // the table has had another file since
 	forgotten  bool // no longer in the directory: what is captured for it is dropped
 }

@@ -15,10 +15,17 @@ type TableInfo struct {
 	Bytes   int64        // of all columns
 	Uses    float64      // recent ones: a use counts half after the time of the interest
 	LastUse time.Time
+	Last    LastUse
 	Leases  int
 	// Superseded: the table has had another file since, so nothing of this one is likely to be
 	// used again.
 	Superseded bool
+}
+
+// LastUse says what became of the blocks of a table at its last use.
+type LastUse struct {
+	Kept, Proved, Fed int64  // as in Counters; of the last scan that was complete
+	Reason            string // why what was fed was not captured; "": it was
 }
 
 // ColumnInfo describes what is kept of a column.
@@ -48,7 +55,7 @@ type Counters struct {
 	Values    int64 // of these: values
 	Directory int64
 	Extents   int
-	Pending   int // chunks that are to be copied
+	Pending   int // chunks that are to be copied, or are copied now
 }
 
 // Counters returns a snapshot.
@@ -58,6 +65,9 @@ func (s *Store) Counters() Counters {
 	c := s.counters
 	c.Bytes, c.Values, c.Directory = s.held(), s.arena.spans, s.directory
 	c.Extents, c.Pending = len(s.arena.extents)+len(s.scratch.extents), len(s.pending)
+	if s.copying != nil {
+		c.Pending++
+	}
 	return c
 }
 
@@ -79,7 +89,7 @@ func (s *Store) Tables() (out []TableInfo) {
 func (s *Store) info(t *table) TableInfo {
 	info := TableInfo{
 		Table: t.key, Name: t.name, Blocks: t.blocks, Uses: t.uses.at(s.now, s.options.Interest),
-		LastUse: t.uses.last, Leases: t.leases, Superseded: t.superseded,
+		LastUse: t.uses.last, Last: t.last, Leases: t.leases, Superseded: t.superseded,
 	}
 	columns := make([]ColumnInfo, len(t.columns))
 	t.each(func(_ int, p *piece) {

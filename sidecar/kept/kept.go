@@ -85,6 +85,8 @@ type Request struct {
 	Policy  Policy
 	Now     time.Time
 	Name    string // of the table in its database, for people; "": not known
+	Job     uint64 // for which it is, for people
+	PID     int32  // of the backend that the job belongs to, for people
 }
 
 // State says what participants do with the blocks of a group.

@@ -19,6 +19,7 @@ type Lease struct {
 	batches []*batch
 	taken   map[int]*blockSet // captured blocks by chunk
 	closed  bool
+	queued  int64 // blocks whose copying was queued when it was closed
 	scratch []span
 }
 
@@ -44,7 +45,10 @@ func (s *Store) Open(r *Request) *Lease {
 	for i := range r.Columns {
 		l.columns = append(l.columns, l.t.position(&r.Columns[i]))
 	}
-	l.capture = s.captures(l)
+	if l.t.last.Reason = s.obstacle(l); l.t.last.Reason == "" {
+		l.capture = true
+		s.capturing[l] = struct{}{}
+	}
 	for number, g := range l.t.groups {
 		if number < len(r.Groups) && r.Groups[number].LSN != 0 {
 			l.openGroup(number, g)
@@ -54,8 +58,19 @@ func (s *Store) Open(r *Request) *Lease {
 	return l
 }
 
-// captures decides whether a use captures what it feeds, and counts the use of its columns.
-func (s *Store) captures(l *Lease) bool {
+// Why a use does not capture what it feeds.
+const (
+	reasonNoColumn = "it reads no column"
+	reasonTooWide  = "a column has values that are too long to be kept"
+	reasonOff      = "it asked not to keep anything"
+	reasonOnce     = "a column had not been used lately"
+	reasonNoMemory = "there is no memory for more (--keep-memory)"
+	reasonDeclined = "the daemon has no memory for the rows of whole blocks"
+)
+
+// obstacle returns why a use does not capture what it feeds, "" if it does, and counts the use
+// of its columns.
+func (s *Store) obstacle(l *Lease) string {
 	again, wide := true, false
 	for _, c := range l.columns {
 		u := &l.t.columns[c].uses
@@ -65,10 +80,19 @@ func (s *Store) captures(l *Lease) bool {
 		}
 		u.add(l.request.Now, s.options.Interest)
 	}
-	if len(l.columns) == 0 || wide || l.request.Policy != Always && (l.request.Policy != Auto || !again) {
-		return false
+	switch {
+	case len(l.columns) == 0:
+		return reasonNoColumn
+	case wide:
+		return reasonTooWide
+	case l.request.Policy == Off:
+		return reasonOff
+	case l.request.Policy == Auto && !again:
+		return reasonOnce
+	case !s.roomFor(l):
+		return reasonNoMemory
 	}
-	return s.roomFor(l)
+	return ""
 }
 
 // openGroup leases what may be served of a group.
@@ -156,7 +180,15 @@ func (l *Lease) Kept() bool { return l.capture || len(l.chunks) > 0 }
 func (l *Lease) Capture() bool { return l.capture }
 
 // Decline ends the capture before it has begun: there is no memory to feed unfiltered blocks.
-func (l *Lease) Decline() { l.capture = false }
+func (l *Lease) Decline() {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if l.capture {
+		l.capture = false
+		l.t.last.Reason = reasonDeclined
+		delete(l.s.capturing, l)
+	}
+}
 
 // Unserved returns the number of blocks that participants feed whatever they prove.
 func (l *Lease) Unserved() int64 {
@@ -288,6 +320,7 @@ func (l *Lease) Close(complete bool) {
 		return
 	}
 	l.closed = true
+	delete(s.capturing, l)
 	var served, proved int64
 	for _, c := range l.chunks {
 		served += int64(c.kept.count())
@@ -305,6 +338,10 @@ func (l *Lease) Close(complete bool) {
 		s.counters.Kept += served
 		s.counters.Proved += proved
 		s.counters.Fed += int64(l.request.Blocks) - served - proved
+		l.t.last.Kept, l.t.last.Proved, l.t.last.Fed = served, proved, int64(l.request.Blocks)-served-proved
+		if l.t.last.Fed == 0 {
+			l.t.last.Reason = ""
+		}
 	}
 	queued := complete && l.queue()
 	batches := l.batches

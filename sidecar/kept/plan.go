@@ -22,9 +22,11 @@ func (s *Store) plan(w *copying) {
 		if err := s.admit(w, b); err != nil {
 			s.counters.Refused++
 			if errors.Is(err, errNoMemory) {
+				w.table.last.Reason = reasonNoMemory
 				s.abandon(w)
 				return
 			}
+			w.table.last.Reason = reasonTooWide
 			w.table.columns[w.columns[i]].tooWide = true
 			continue
 		}

@@ -18,6 +18,8 @@ type Store struct {
 	directory int64               // bytes of layouts and pieces
 	pieces    int                 // in the directory or leased
 	pending   []*copying          // what Work has to do
+	copying   *copying            // what it does now; nil: nothing
+	capturing map[*Lease]struct{} // the leases that capture, until they end
 	counters  Counters
 	now       time.Time // of the newest request
 
@@ -41,7 +43,7 @@ func New(m Memory, o Options) *Store {
 	}
 	return &Store{
 		options: o, arena: newArena(m), scratch: newArena(m),
-		tables: map[Table]*table{}, current: map[identity]*table{}, waiting: make(chan struct{}, 1),
+		tables: map[Table]*table{}, current: map[identity]*table{}, capturing: map[*Lease]struct{}{}, waiting: make(chan struct{}, 1),
 	}
 }
 
