@@ -158,9 +158,16 @@ const (
 	typicalText = 20
 )
 
+// retries is how often within the time of the interest a table is captured that was refused
+// for lack of memory: the participants feed it unfiltered each time.
+const retries = 16
+
 // roomFor reports whether there is memory for what a lease would capture: free, or taken by
 // what is worth less.
 func (s *Store) roomFor(l *Lease) bool {
+	if l.request.Policy == Auto && l.request.Now.Sub(l.t.refused) < s.options.Interest/retries {
+		return false
+	}
 	if s.held()+s.arena.size <= s.limit(&s.arena) {
 		return true
 	}
@@ -181,17 +188,30 @@ func (s *Store) roomFor(l *Lease) bool {
 }
 
 // Shrink gives back at least need bytes of what no lease uses, what has the least benefit per
-// byte first, or all of it, and returns the bytes.
+// byte first, or all of it, and returns the bytes. If that is too little, what has been
+// captured and not been copied is dropped soon, because it keeps memory of jobs that have
+// ended.
 func (s *Store) Shrink(need int64) (freed int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for freed < need {
 		e := s.coldest(math.Inf(1), s.now)
 		if e == nil {
+			s.dropPending()
 			break
 		}
 		s.evict(e)
 		freed += s.arena.size
 	}
 	return freed
+}
+
+// dropPending drops what is to be copied. Work releases it: its sources may belong to a job
+// that holds its own lock while it waits for Shrink.
+func (s *Store) dropPending() {
+	for _, w := range s.pending {
+		s.dropped = append(s.dropped, w.batches...)
+	}
+	s.pending = nil
+	s.wake()
 }

@@ -19,7 +19,7 @@ type copying struct {
 	now     time.Time
 
 	blocks int               // of the chunk, as far as anything is known of them
-	order  [ChunkBlocks]int  // position in parts of each block, plus one
+	order  []int             // position in parts of each block, plus one
 	all    *layout           // of all parts
 	broken map[int]*blockSet // by column: blocks that have a chained value
 	types  []joincore.Column // of the columns
@@ -79,6 +79,14 @@ func (s *Store) step() bool {
 	s.work.Lock()
 	defer s.work.Unlock()
 	s.mu.Lock()
+	if dropped := s.dropped; len(dropped) > 0 {
+		s.dropped = nil
+		s.mu.Unlock()
+		for _, b := range dropped {
+			b.release()
+		}
+		return true
+	}
 	if len(s.pending) == 0 {
 		s.pending = nil
 		s.mu.Unlock()
@@ -111,6 +119,7 @@ func (s *Store) step() bool {
 
 // prepare reads what the plan needs from the batches.
 func (w *copying) prepare() {
+	w.order = make([]int, ChunkBlocks)
 	for i := range w.parts {
 		_, at := place(w.parts[i].block().number)
 		w.blocks = max(w.blocks, at+1)

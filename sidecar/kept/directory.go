@@ -16,8 +16,9 @@ type table struct {
 	leases     int
 	uses       usage
 	last       LastUse
-	superseded bool // the table has had another file since
-	forgotten  bool // no longer in the directory: what is captured for it is dropped
+	refused    time.Time // when it was captured last without memory
+	superseded bool      // the table has had another file since
+	forgotten  bool      // no longer in the directory: what is captured for it is dropped
 }
 
 // group is what the directory has of the blocks of one page of the visibility map.
@@ -53,6 +54,7 @@ type piece struct {
 	chunk   *chunk // nil: it is not in the directory
 	column  int    // position in the chunk
 	leases  int
+	vain    int     // newer blocks that were captured, but were too few to make a new piece
 	benefit float64 // nanoseconds of feeding that one use saves
 }
 

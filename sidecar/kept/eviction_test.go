@@ -191,6 +191,68 @@ func TestStoreWithoutMemory(t *testing.T) {
 	other.Release()
 }
 
+func TestTableWithoutMemoryIsCapturedAgainLater(t *testing.T) {
+	memory := &heap{size: testExtent, most: 1}
+	s := New(memory, Options{Limit: 1 << 20, Interest: 16 * time.Minute})
+	other, _ := memory.Extent()
+	for i, capture := range []bool{false, true, false, false, true, false, false} {
+		r := tableOf(1, 10, start.Add(time.Duration(i)*20*time.Second))
+		r.Policy = Auto
+		if l := s.Open(r); l.Capture() != capture {
+			t.Errorf("use %d: captures: %v", i, l.Capture())
+		} else {
+			l.Close(true)
+		}
+		if i > 0 {
+			use(t, s, r)
+		}
+	}
+	other.Release()
+}
+
+func TestShrinkDropsWhatIsNotCopied(t *testing.T) {
+	s := New(&heap{size: testExtent}, Options{Limit: 1 << 20})
+	r := tableOf(1, 10, start)
+	l := s.Open(r)
+	from := &source{}
+	if err := l.Captured(segmentOf(allColumns, idsOf(0)), []Block{{LSN: 5}}, from); err != nil {
+		t.Fatal(err)
+	}
+	l.Close(true)
+	if freed := s.Shrink(1); freed != 0 || from.refs.Load() != 1 {
+		t.Errorf("%d bytes were freed, %d references", freed, from.refs.Load())
+	}
+	s.Drain()
+	if c := s.Counters(); from.refs.Load() != 0 || c.Bytes != 0 {
+		t.Errorf("%d references, %+v", from.refs.Load(), c)
+	}
+}
+
+func TestFewNewBlocksAreKeptInTheEnd(t *testing.T) {
+	s := New(&heap{size: testExtent}, Options{Limit: 1 << 20})
+	r := tableOf(1, ChunkBlocks, start)
+	use(t, s, r)
+	r.Groups[0].LSN = 8
+	for i := range 10 {
+		l := s.Open(r)
+		kept, prove, _ := l.Blocks(0)
+		if kept[0]&1 != 0 {
+			if i < 2 {
+				t.Errorf("a chunk was copied because of %d blocks", i)
+			}
+			return
+		}
+		prove[0] &^= 1 // block 0 has changed
+		if err := l.Proved(0, prove); i == 0 && err != nil {
+			t.Fatal(err)
+		}
+		capture(t, l, r.Columns, 6, 0)
+		l.Close(true)
+		s.Drain()
+	}
+	t.Error("a block was captured ten times and is not kept")
+}
+
 func TestCyclesLeaveNothing(t *testing.T) {
 	memory := &heap{size: testExtent}
 	limit := int64(4*testExtent + 60<<10)

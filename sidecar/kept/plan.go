@@ -2,9 +2,9 @@ package kept
 
 import "errors"
 
-// rebuildShare limits how often a chunk is copied as a whole because of a few new blocks: they
-// must be one in rebuildShare of those that it has. Copying a block costs a hundredth of
-// feeding it.
+// rebuildShare limits how often a chunk is copied as a whole because of a few new blocks: the
+// blocks that were captured since must be one in rebuildShare of those that it has. Copying a
+// block costs about a hundredth of feeding it.
 const rebuildShare = 64
 
 // plan decides which pieces are made of what has been captured, and takes memory for them.
@@ -23,6 +23,7 @@ func (s *Store) plan(w *copying) {
 			s.counters.Refused++
 			if errors.Is(err, errNoMemory) {
 				w.table.last.Reason = reasonNoMemory
+				w.table.refused = w.now
 				s.abandon(w)
 				return
 			}
@@ -56,7 +57,12 @@ func (w *copying) merge(c *chunk, column int) *build {
 		stays = old.have.without(fresh)
 		blocks = max(blocks, len(old.lsn))
 	}
-	if n := fresh.count(); n == 0 || b.old != nil && n*rebuildShare < b.old.layout.have.count() {
+	n := fresh.count()
+	if n == 0 {
+		return nil
+	}
+	if b.old != nil && (n+b.old.vain)*rebuildShare < b.old.layout.have.count() {
+		b.old.vain += n // the same few blocks are not fed in vain for ever
 		return nil
 	}
 	l := newLayout(blocks)

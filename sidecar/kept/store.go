@@ -17,7 +17,8 @@ type Store struct {
 	current   map[identity]*table // the newest file of each table with a name
 	directory int64               // bytes of layouts and pieces
 	pieces    int                 // in the directory or leased
-	pending   []*copying          // what Work has to do
+	pending   []*copying          // what Work has to copy
+	dropped   []*batch            // what Work has to release
 	copying   *copying            // what it does now; nil: nothing
 	capturing map[*Lease]struct{} // the leases that capture, until they end
 	counters  Counters
