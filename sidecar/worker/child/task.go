@@ -85,12 +85,16 @@ func (r *task) inputs(plan *joincore.Checked, list []*control.Relation) (out []*
 	for i, in := range list {
 		relation := &joincore.Relation{Columns: plan.Inputs[i].Columns}
 		for _, s := range in.GetSegments() {
-			e, err := r.srv.pool.use(r.ctx, s.GetExtent())
-			if err != nil {
-				return nil, used, err
+			data := map[uint64][]byte{}
+			for _, id := range s.In() {
+				e, err := r.srv.pool.use(r.ctx, id)
+				if err != nil {
+					return nil, used, err
+				}
+				used = append(used, e)
+				data[id] = e.data
 			}
-			used = append(used, e)
-			segment, err := s.Decode(e.data, len(relation.Columns))
+			segment, err := s.Decode(func(id uint64) []byte { return data[id] }, len(relation.Columns))
 			if err != nil {
 				return nil, used, err
 			}
@@ -178,7 +182,7 @@ func (r *task) grant(b *control.Batch) error {
 	if err != nil {
 		return err
 	}
-	segment, err := b.GetSegment().Decode(e.data, r.columns)
+	segment, err := b.GetSegment().Decode(func(uint64) []byte { return e.data }, r.columns)
 	if err != nil {
 		r.srv.pool.done(e)
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,10 +86,16 @@ func TestFailures(t *testing.T) {
 // TestSegments: vectors are found again where they lie.
 func TestSegments(t *testing.T) {
 	extent := make([]byte, 4096)
+	other := make([]byte, 256)
 	place := func(b []byte) (uint64, int64, bool) {
 		for i := range extent {
 			if &extent[i] == &b[0] {
 				return 5, int64(i), true
+			}
+		}
+		for i := range other {
+			if &other[i] == &b[0] {
+				return 6, int64(i), true
 			}
 		}
 		return 0, 0, false
@@ -101,9 +108,27 @@ func TestSegments(t *testing.T) {
 	if err != nil || s.Extent != 5 {
 		t.Fatal(s, err)
 	}
-	got, err := s.Decode(extent, 2)
+	data := func(in uint64) []byte {
+		switch in {
+		case 5:
+			return extent
+		case 6:
+			return other
+		}
+		return nil
+	}
+	got, err := s.Decode(data, 2)
 	if err != nil || !reflect.DeepEqual(got, want) || &got.Columns[1].Heap[0] != &extent[4000] {
 		t.Errorf("%+v, %v", got, err)
+	}
+	want.Columns[0].Values = other[128:256:256]
+	s, err = EncodeSegment(&want, place)
+	if err != nil || s.Extent != 0 || !slices.Equal(s.In(), []uint64{5, 6}) {
+		t.Fatal(s, err)
+	}
+	got, err = s.Decode(data, 2)
+	if err != nil || !reflect.DeepEqual(got, want) || &got.Columns[0].Values[0] != &other[128] {
+		t.Errorf("in two extents: %+v, %v", got, err)
 	}
 	want.Columns[0].Values = make([]byte, 128)
 	if _, err := EncodeSegment(&want, place); !errors.Is(err, joincore.ErrUnsupported) {
@@ -113,19 +138,22 @@ func TestSegments(t *testing.T) {
 	if err != nil || s.Extent != 0 {
 		t.Error(s, err)
 	}
-	if got, err := s.Decode(nil, 0); err != nil || got.Rows != 9 || len(got.Columns) != 0 {
+	if got, err := s.Decode(data, 0); err != nil || got.Rows != 9 || len(got.Columns) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for name, bad := range map[string]*Segment{
 		"nil":        nil,
-		"no rows":    {Spans: make([]uint64, 12)},
-		"rows":       {Rows: 1 << 40, Spans: make([]uint64, 12)},
-		"one column": {Rows: 1, Spans: make([]uint64, 6)},
-		"beyond":     {Rows: 1, Spans: []uint64{4096, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
-		"overflow":   {Rows: 1, Spans: []uint64{8, 1<<64 - 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
-		"far":        {Rows: 1, Spans: []uint64{1<<64 - 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"no rows":    {Extent: 5, Spans: make([]uint64, 12)},
+		"rows":       {Rows: 1 << 40, Extent: 5, Spans: make([]uint64, 12)},
+		"one column": {Rows: 1, Extent: 5, Spans: make([]uint64, 6)},
+		"an extent":  {Rows: 1, Extent: 7, Spans: []uint64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"extents":    {Rows: 1, Spans: make([]uint64, 12), Extents: []uint64{5}},
+		"another":    {Rows: 1, Spans: []uint64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Extents: []uint64{7, 5, 5, 5, 5, 5}},
+		"beyond":     {Rows: 1, Extent: 5, Spans: []uint64{4096, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"overflow":   {Rows: 1, Extent: 5, Spans: []uint64{8, 1<<64 - 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"far":        {Rows: 1, Extent: 5, Spans: []uint64{1<<64 - 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 	} {
-		if _, err := bad.Decode(extent, 2); !errors.Is(err, ErrMalformed) {
+		if _, err := bad.Decode(data, 2); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -148,7 +176,7 @@ func FuzzToWorker(f *testing.F) {
 		}
 		for _, r := range m.GetStart().GetInputs() {
 			for _, s := range r.GetSegments() {
-				if d, err := s.Decode(extent, 1); err == nil && len(d.Columns) != 1 {
+				if d, err := s.Decode(func(uint64) []byte { return extent }, 1); err == nil && len(d.Columns) != 1 {
 					t.Error(d)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gpujoin/joincore"
 )
@@ -11,59 +12,85 @@ import (
 // ErrMalformed reports a message that no correct peer sends.
 var ErrMalformed = errors.New("malformed message")
 
-// spansPerColumn: values, validity and heap, two numbers each.
-const spansPerColumn = 6
+// arraysPerColumn: values, validity and heap.
+const arraysPerColumn = 3
 
 // EncodeSegment encodes the positions of a segment's vectors: place returns the extent of
-// a vector and the offset in it, in bytes. All vectors must be in one extent.
+// a vector and the offset in it, in bytes. All vectors must be in extents.
 func EncodeSegment(s *joincore.Segment, place func([]byte) (extent uint64, offset int64, ok bool)) (*Segment, error) {
-	out := &Segment{Rows: int64(s.Rows), Spans: make([]uint64, 0, spansPerColumn*len(s.Columns))}
-	known := false
+	arrays := arraysPerColumn * len(s.Columns)
+	out := &Segment{Rows: int64(s.Rows), Spans: make([]uint64, 0, 2*arrays)}
+	extents, several := make([]uint64, 0, arrays), false
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		for _, b := range [][]byte{c.Values, c.Validity, c.Heap} {
 			if len(b) == 0 {
 				out.Spans = append(out.Spans, 0, 0)
+				extents = append(extents, 0)
 				continue
 			}
 			extent, offset, ok := place(b)
-			if !ok || known && extent != out.Extent {
-				return nil, fmt.Errorf("%w: rows are not within one extent", joincore.ErrUnsupported)
+			if !ok {
+				return nil, fmt.Errorf("%w: rows are not within extents", joincore.ErrUnsupported)
 			}
-			out.Extent, known = extent, true
+			several = several || out.Extent != 0 && extent != out.Extent
+			out.Extent = extent
+			extents = append(extents, extent)
 			out.Spans = append(out.Spans, uint64(offset), uint64(len(b)))
 		}
+	}
+	if several {
+		out.Extent, out.Extents = 0, extents
 	}
 	return out, nil
 }
 
-// Decode returns the segment inside its extent, with the given number of
-// columns and each vector clipped to its length. Rows without columns are in no
-// extent; their extent number is 0.
-func (s *Segment) Decode(extent []byte, columns int) (joincore.Segment, error) {
-	most := int64(len(extent)) * 8
-	if columns == 0 {
-		most = math.MaxInt32
+// In returns the extents that the segment's vectors lie in, each once; 0 if they lie in none.
+func (s *Segment) In() []uint64 {
+	if len(s.GetExtents()) == 0 {
+		return []uint64{s.GetExtent()}
 	}
-	if s.GetRows() < 1 || s.GetRows() > most || len(s.GetSpans()) != spansPerColumn*columns {
-		return joincore.Segment{}, fmt.Errorf("%w: segment of %d rows with %d spans, %d columns",
-			ErrMalformed, s.GetRows(), len(s.GetSpans()), columns)
+	list := slices.Clone(s.Extents)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if list[0] == 0 && len(list) > 1 {
+		list = list[1:] // of empty arrays
+	}
+	return list
+}
+
+// Decode returns the segment, with the given number of columns and each vector clipped to
+// its length. data returns the extents that In lists. Rows without columns are in no
+// extent; their extent number is 0.
+func (s *Segment) Decode(data func(extent uint64) []byte, columns int) (joincore.Segment, error) {
+	arrays := arraysPerColumn * columns
+	most := int64(math.MaxInt32)
+	if columns > 0 {
+		most = 0
+		for _, e := range s.In() {
+			most = max(most, int64(len(data(e)))*8)
+		}
+	}
+	n := len(s.GetExtents())
+	if s.GetRows() < 1 || s.GetRows() > most || len(s.GetSpans()) != 2*arrays || n != 0 && n != arrays {
+		return joincore.Segment{}, fmt.Errorf("%w: segment of %d rows with %d spans, %d columns, %d extents",
+			ErrMalformed, s.GetRows(), len(s.GetSpans()), columns, n)
 	}
 	out := joincore.Segment{Rows: int(s.Rows), Columns: make([]joincore.Vector, columns)}
-	spans := s.Spans
-	for i := range out.Columns {
-		c := &out.Columns[i]
-		for _, to := range []*[]byte{&c.Values, &c.Validity, &c.Heap} {
-			offset, n := spans[0], spans[1]
-			spans = spans[2:]
-			if n == 0 {
-				continue
-			}
-			if offset > uint64(len(extent)) || n > uint64(len(extent))-offset {
-				return joincore.Segment{}, fmt.Errorf("%w: %d bytes at offset %d of an extent of %d bytes", ErrMalformed, n, offset, len(extent))
-			}
-			*to = extent[offset : offset+n : offset+n]
+	for i := range arrays {
+		offset, n, in := s.Spans[2*i], s.Spans[2*i+1], s.Extent
+		if n == 0 {
+			continue
 		}
+		if len(s.Extents) > 0 {
+			in = s.Extents[i]
+		}
+		extent := data(in)
+		if offset > uint64(len(extent)) || n > uint64(len(extent))-offset {
+			return joincore.Segment{}, fmt.Errorf("%w: %d bytes at offset %d of an extent of %d bytes", ErrMalformed, n, offset, len(extent))
+		}
+		c := &out.Columns[i/arraysPerColumn]
+		*[]*[]byte{&c.Values, &c.Validity, &c.Heap}[i%arraysPerColumn] = extent[offset : offset+n : offset+n]
 	}
 	return out, nil
 }

@@ -957,8 +957,9 @@ func (x *Relation) GetSegments() []*Segment {
 	return nil
 }
 
-// Segment is rows in column layout inside one extent; rows of no columns lie in
-// none, and extent is 0. spans holds three pairs
+// Segment is rows in column layout inside one extent, or in those of extents,
+// which has one for each pair of spans, if their arrays lie in several; rows of no
+// columns lie in none, and extent is 0. spans holds three pairs
 // of offset and length for each column: values, validity, heap. Validity of no
 // bytes means that no value is NULL.
 type Segment struct {
@@ -966,6 +967,7 @@ type Segment struct {
 	Extent        uint64                 `protobuf:"varint,1,opt,name=extent,proto3" json:"extent,omitempty"`
 	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
 	Spans         []uint64               `protobuf:"varint,3,rep,packed,name=spans,proto3" json:"spans,omitempty"`
+	Extents       []uint64               `protobuf:"varint,4,rep,packed,name=extents,proto3" json:"extents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1017,6 +1019,13 @@ func (x *Segment) GetRows() int64 {
 func (x *Segment) GetSpans() []uint64 {
 	if x != nil {
 		return x.Spans
+	}
+	return nil
+}
+
+func (x *Segment) GetExtents() []uint64 {
+	if x != nil {
+		return x.Extents
 	}
 	return nil
 }
@@ -1085,11 +1094,12 @@ const file_worker_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +
 	"\x05stats\x18\x03 \x01(\fR\x05stats\"B\n" +
 	"\bRelation\x126\n" +
-	"\bsegments\x18\x01 \x03(\v2\x1a.gpujoin.worker.v1.SegmentR\bsegments\"K\n" +
+	"\bsegments\x18\x01 \x03(\v2\x1a.gpujoin.worker.v1.SegmentR\bsegments\"e\n" +
 	"\aSegment\x12\x16\n" +
 	"\x06extent\x18\x01 \x01(\x04R\x06extent\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
-	"\x05spans\x18\x03 \x03(\x04R\x05spans*\xe2\x01\n" +
+	"\x05spans\x18\x03 \x03(\x04R\x05spans\x12\x18\n" +
+	"\aextents\x18\x04 \x03(\x04R\aextents*\xe2\x01\n" +
 	"\aFailure\x12\x10\n" +
 	"\fFAILURE_NONE\x10\x00\x12\x11\n" +
 	"\rFAILURE_OTHER\x10\x01\x12\x15\n" +
