@@ -87,6 +87,8 @@ typedef struct GjInput
 	 * conditions itself, on all rows of the table, so it needs the columns that
 	 * only they read.  Those are not in the child's target list: resno is 0.
 	 */
+	double		kept;			/* share of its blocks that the planner expected the
+								 * daemon to have */
 	bool		keepable;
 	int			nhidden;
 	char	   *condition;		/* of the table, in the daemon's language; NULL:
@@ -244,6 +246,8 @@ typedef struct GjPlan
 	bool		keeps_nothing;	/* in this scan: by gpujoin.keep, or since the
 								 * daemon cannot take one of the latter; set by
 								 * gj_evaluate_parameters() */
+	bool		relies_on_kept; /* if all inputs were fed, the native plan would be
+								 * expected to take less time */
 	const char *defect;			/* an error of ours because of which the node runs
 								 * its native child; NULL: none.  If the planner
 								 * has met it, there are no inputs and no joins */

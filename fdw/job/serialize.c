@@ -101,6 +101,7 @@ put_input(Numbers *numbers, List **nodes, const GjInput *input)
 	put_double(numbers, input->rows);
 	put_double(numbers, input->passing);
 	put(numbers, input->ncolumns);
+	put_double(numbers, input->kept);
 	put(numbers, input->keepable);
 	if (input->keepable)
 	{
@@ -192,6 +193,7 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->first_relid);
 	put(&numbers, plan->has_native);
 	put(&numbers, plan->forced);
+	put(&numbers, plan->relies_on_kept);
 	put_text(&numbers, &nodes, plan->defect);
 	put(&numbers, plan->ninputs);
 	for (int i = 0; i < plan->ninputs; i++)
@@ -318,6 +320,7 @@ get_input(Source *source, GjInput *input)
 	input->rows = get_double(source);
 	input->passing = get_double(source);
 	input->ncolumns = get_length(source);
+	input->kept = get_double(source);
 	input->keepable = get(source);
 	if (input->keepable)
 	{
@@ -436,6 +439,7 @@ gj_plan_read(CustomScan *scan)
 	plan->first_relid = get(&source);
 	plan->has_native = get(&source);
 	plan->forced = get(&source);
+	plan->relies_on_kept = get(&source);
 	plan->defect = get_text(&source);
 	plan->ninputs = get_length(&source);
 	plan->inputs = palloc0(plan->ninputs * sizeof(GjInput));

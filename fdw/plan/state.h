@@ -70,6 +70,7 @@ typedef struct GjSource
 	Cost		cost;			/* of the scan and of filling columns */
 	double		fed;			/* share of its pages that are fed: the daemon is
 								 * expected to have the others */
+	Cost		kept_saving;	/* what it would cost more if it were fed as a whole */
 	int			disabled;		/* nodes that settings switch off, since 18 */
 } GjSource;
 
@@ -134,6 +135,7 @@ typedef struct GjTree
 	double		bytes;			/* expected, of all inputs */
 	Cost		scan_cost;		/* of all sources; part of feed_cost */
 	Cost		feed_cost;
+	Cost		kept_saving;	/* of all sources */
 	Cost		join_cost;
 	GjKeyFilters *key_filters;	/* NULL: not chosen */
 	int			disabled;		/* of all sources */

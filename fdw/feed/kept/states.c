@@ -12,6 +12,8 @@
 #include "daemon/job_session.h"
 #include "feed/kept/kept.h"
 
+#define LARGE_SHARE 0.5
+
 /*
  * Receives a frame of this type and at least this length.  Extents that are
  * granted meanwhile are kept for the feed.
@@ -76,6 +78,35 @@ receive_kept(GjLink *link, int input, MemoryContext context, GjKept **kept)
 	return true;
 }
 
+/*
+ * Does the daemon lack an input of which the plan expected it to have the greater part?
+ * A mixed group counts as a part that it has.
+ */
+static bool
+is_missing(const GjInput *input, const GjKept *kept)
+{
+	if (input->kept < LARGE_SHARE)
+		return false;
+	if (kept != NULL)
+		for (uint32 i = 0; i < kept->groups; i++)
+			if (kept->states[i] != GJ_GROUP_FED)
+				return false;
+	return true;
+}
+
+/* The native plan takes less time than a job that relies on what the daemon lacks. */
+static bool
+has_what_plan_relies_on(const GjFeeder *feeder, GjLink *link)
+{
+	const GjPlan *plan = feeder->plan;
+
+	for (int i = 0; plan->relies_on_kept && i < plan->ninputs; i++)
+		if (is_missing(&plan->inputs[i], feeder->kept[i]))
+			return gj_fail(&link->conn,
+						   "the daemon no longer keeps the columns that the plan relies on");
+	return true;
+}
+
 bool
 gj_kept_open(GjFeeder *feeder, GjLink *link, GjShared *shared, MemoryContext run_context)
 {
@@ -91,7 +122,7 @@ gj_kept_open(GjFeeder *feeder, GjLink *link, GjShared *shared, MemoryContext run
 		if (shared != NULL)
 			shared->kept[i] = feeder->kept[i] != NULL;
 	}
-	return true;
+	return has_what_plan_relies_on(feeder, link);
 }
 
 bool

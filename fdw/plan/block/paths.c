@@ -247,6 +247,7 @@ make_path(const QueryBlock *block, GjVariant variant, GjTree *tree)
 	path->variant = variant;
 	path->tree = tree;
 	path->aggregation = block->aggregations[variant];
+	path->native_cost = block->native->total_cost;
 	path->groups = expected_groups(block, tree);
 	path->growth = path->groups / expected;
 	if (block->grouping->sets != NIL)

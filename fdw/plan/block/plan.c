@@ -15,6 +15,7 @@
 #include "job/job.h"
 #include "options.h"
 #include "plan/block/block.h"
+#include "plan/cost/cost.h"
 #include "plan/join/join.h"
 #include "plan/native/native.h"
 #include "plan/state.h"
@@ -92,6 +93,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 		.first_relid = first_relid(root, path->aggregation->grouping->leaves),
 		.has_native = has_native,
 		.forced = gj_debug_force,
+		.relies_on_kept = gj_relies_on_kept(tree, path->cpath.path.total_cost, path->native_cost),
 		.inputs = palloc0((tree->ninputs + 1) * sizeof(GjInput)),
 		.joins = palloc0(Max(1, tree->ninputs - 1) * sizeof(GjJoin)),
 	};

@@ -174,6 +174,12 @@ extern Cost gj_condition_cost(const struct gj_status *status, double rows, int c
  */
 extern Cost gj_job_cost(const GjTree *tree);
 
+/*
+ * Would a path with the tree cost as much as the native one, or more, if the daemon had
+ * nothing of its inputs?  Both costs are in core's unit.
+ */
+extern bool gj_relies_on_kept(const GjTree *tree, Cost cost, Cost native_cost);
+
 /* The part of it that is copying columns into batches. */
 extern Cost gj_fill_cost(const GjTree *tree);
 

@@ -332,6 +332,13 @@ gj_job_cost(const GjTree *tree)
 					(tree->key_filters != NULL ? tree->key_filters->saved : 0));
 }
 
+bool
+gj_relies_on_kept(const GjTree *tree, Cost cost, Cost native_cost)
+{
+	return !gj_debug_force && tree->kept_saving > 0 &&
+		cost * (1 + with_margin(tree->kept_saving) / gj_job_cost(tree)) >= native_cost;
+}
+
 Cost
 gj_fill_cost(const GjTree *tree)
 {

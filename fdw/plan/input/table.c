@@ -363,6 +363,9 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, bool page,
 		{
 			source->feed = GJ_FEED_PAGE;
 			source->fed = fed;
+			if (fed < 1)
+				source->kept_saving = gj_page_scan_cost(root, rel, workers, 1) +
+					fill_cost(root, rel, base, workers, 1) - pages.cost;
 			if (source->path == NULL || source->path->pathtype != T_SeqScan ||
 				source->path->parallel_workers != workers)
 				source->path = create_seqscan_path(root, rel, NULL, workers);
@@ -444,6 +447,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, GjVariant variant
 	leaf->bytes = rel->rows * base->row_bytes;
 	leaf->scan_cost = source->scan_cost;
 	leaf->feed_cost = source->cost;
+	leaf->kept_saving = source->kept_saving;
 	leaf->disabled = source->disabled;
 	leaf->workers = source->partial ? source->path->parallel_workers : 0;
 	leaf->ninputs = 1;

@@ -14,6 +14,7 @@
 #include "exec/node.h"
 #include "job/job.h"
 #include "options.h"
+#include "plan/cost/cost.h"
 #include "plan/expr/expr.h"
 #include "plan/filter/filter.h"
 #include "plan/input/input.h"
@@ -63,6 +64,7 @@ add_inputs(GjInputs *inputs, const GjTree *tree)
 		input->name = rte->eref->aliasname;
 	gj_planned_twice(inputs->root, source->rel);
 	input->rows = source->rel->rows;
+	input->kept = 1 - source->fed;
 	base = gj_base_slot(source->rel);
 	input->columns = palloc0(GJ_FORMS_OF_A_COLUMN * (list_length(child->targetlist) + list_length(base->computed) + 1) *
 							 sizeof(GjColumn));
@@ -192,6 +194,8 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 		.workers = tree->workers,
 		.has_native = true,
 		.forced = gj_debug_force,
+		.relies_on_kept = gj_relies_on_kept(tree, best_path->path.total_cost,
+											((const Path *) llast(best_path->custom_paths))->total_cost),
 		.first_relid = bms_next_member(rel->relids, -1),
 		.inputs = palloc0(tree->ninputs * sizeof(GjInput)),
 		.joins = palloc0((tree->ninputs - 1) * sizeof(GjJoin)),
