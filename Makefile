@@ -34,7 +34,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-load sim regress-forced differential sqllogic lint clean
+.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-load sim regress-forced differential kept-check sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -99,6 +99,9 @@ regress-forced: build ## run PostgreSQL's own suites natively and forced; ASSERT
 
 differential: build ## compare random queries with native plans: make differential DURATION=60s SEED=1; writes build/differential.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential random -duration $(DURATION) $(if $(SEED),-seed $(SEED))
+
+kept-check: build ## compare queries over kept columns with native ones while everything changes: make kept-check DURATION=10m PG=18 SEED=1; writes build/kept-check.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/differential kept -duration $(DURATION) $(if $(SEED),-seed $(SEED))
 
 sqllogic: build ## compare the queries of sqllogictest files with native plans: make sqllogic DIR=duckdb/test/sql; writes build/sqllogic.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential sqllogic -dir "$(abspath $(DIR))"

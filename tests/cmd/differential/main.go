@@ -8,6 +8,7 @@ import (
 	"gpujoin/tests/command"
 	"gpujoin/tests/differential"
 	"gpujoin/tests/differential/regress"
+	"gpujoin/tests/keptcheck"
 	"gpujoin/tests/sqllogic"
 )
 
@@ -18,6 +19,7 @@ func main() {
 	}
 	command.Main("differential", args, []command.Subcommand{
 		{Name: "random", Purpose: "random queries; the default", Run: differential.Run},
+		{Name: "kept", Purpose: "queries over kept columns, while everything changes", Run: keptcheck.Run},
 		{Name: "regress", Purpose: "PostgreSQL's own suites", Run: regress.Run},
 		{Name: "sqllogic", Purpose: "files of the sqllogictest format", Run: sqllogic.Run},
 	})
