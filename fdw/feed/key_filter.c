@@ -94,7 +94,7 @@ static bool
 load_decimal(const char *value, int scale, int64 *key)
 {
 	/* 18 digits are too short to be compressed or stored out of line */
-	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
+	if (VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value))
 		return false;
 	return gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, key);
 }
@@ -113,7 +113,7 @@ typedef struct Bytes
 static inline bool
 get_plain(const char *value, Bytes *bytes)
 {
-	if (VARATT_IS_EXTENDED(value) && (!VARATT_IS_SHORT(value) || VARATT_IS_EXTERNAL(value)))
+	if (VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value))
 		return false;
 	bytes->data = VARDATA_ANY(value);
 	bytes->length = VARSIZE_ANY_EXHDR(value);

@@ -160,7 +160,7 @@ static pg_noinline bool
 load_any_numeric(const char *value, int scale, int64 *number)
 {
 	/* 18 digits are too short to be compressed or stored out of line */
-	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
+	if (VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value))
 		return false;
 	if (!gj_numeric_to_decimal(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), scale, number))
 		return false;

@@ -189,7 +189,7 @@ search_texts(const GjPageCheck *check, const GjVector *vector, int n, uint16 *ke
 		if (pointer == NULL)
 			continue;
 		value = plain = (struct varlena *) (pointer + vector->offset);
-		if (unlikely(VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value)))
+		if (unlikely(VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value)))
 			plain = pg_detoast_datum_packed(value);
 		kept[nkept] = i;
 		nkept += has_text(&check->list, VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain),

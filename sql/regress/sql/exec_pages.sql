@@ -109,6 +109,11 @@ SELECT offloaded('SELECT l.*, d.name FROM t_long l JOIN t_dim d USING (id) WHERE
 SELECT offloaded('SELECT a.id, b.id FROM t_long a JOIN t_long b ON a.plain = b.plain');
 -- but is a key only where it is compared
 SELECT offloaded('SELECT a.id, b.plain FROM t_long a JOIN t_long b ON a.packed = b.packed WHERE a.id < 100 AND b.id < 200');
+-- searched in a list
+SELECT t.id, offloaded(format('SELECT l.id FROM t_long l JOIN t_dim d USING (id) WHERE l.plain IN (''x'', %L)', t.plain)) AS in_list,
+    offloaded(format('SELECT l.id FROM t_long l JOIN t_dim d USING (id) WHERE l.plain NOT IN (''x'', %L)', t.plain)) AS not_in_list,
+    offloaded(format('SELECT l.id FROM t_long l JOIN t_dim d USING (id) WHERE l.plain = %L', t.plain)) AS equal
+FROM t_long t WHERE t.id IN (2, 200) ORDER BY 1;
 
 -- attributes of all alignments behind texts of all lengths, without NULLs
 CREATE TABLE t_mixed (id int NOT NULL, b bool NOT NULL, t text NOT NULL, s int2 NOT NULL, c "char" NOT NULL, l int8 NOT NULL,
