@@ -153,12 +153,3 @@ func (w *copying) captured(column, at int) run {
 	b := p.block()
 	return readRun(w.types[column], &p.batch.segment.Columns[column], int(b.first), int(b.rows), false)
 }
-
-// run returns the rows of a block of a piece.
-func (p *piece) run(c joincore.Column, at int) run {
-	first := 0
-	for _, n := range p.layout.rows[:at] {
-		first += int(n)
-	}
-	return readRun(c, &p.vector, first, int(p.layout.rows[at]), true)
-}

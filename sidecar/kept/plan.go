@@ -67,6 +67,10 @@ func (w *copying) merge(c *chunk, column int) *build {
 	}
 	l := newLayout(blocks)
 	var last *run
+	var starts []int32
+	if b.old != nil {
+		starts = b.old.layout.starts()
+	}
 	stays.or(fresh).each(func(at int) {
 		var r run
 		if fresh.has(at) {
@@ -75,7 +79,7 @@ func (w *copying) merge(c *chunk, column int) *build {
 		} else {
 			old := b.old.layout
 			l.set(at, old.lsn[at], int(old.rows[at]))
-			r = b.old.run(w.types[column], at)
+			r = readRun(w.types[column], &b.old.vector, int(starts[at]), int(old.rows[at]), true)
 		}
 		if last == nil || !last.join(r) {
 			b.runs = append(b.runs, r)
