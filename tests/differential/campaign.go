@@ -3,6 +3,7 @@ package differential
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 )
@@ -15,6 +16,7 @@ type Report struct {
 	Queries     int            `json:"queries"`     // that were compared
 	Offloaded   int            `json:"offloaded"`   // that the daemon executed, in part or whole
 	Filtered    int            `json:"filtered"`    // in which a filter of keys dropped rows
+	Kept        int            `json:"kept"`        // in which the daemon had blocks of a table from an earlier query
 	Errors      int            `json:"errors"`      // that raised the same error in both plans
 	Empty       int            `json:"empty"`       // that returned no row
 	Skipped     int            `json:"skipped"`     // that ran into statement_timeout
@@ -44,15 +46,25 @@ type Campaign struct {
 	Report   Report
 }
 
-// Round compares the queries of a seed. ctx may end it between two queries.
+// Round compares the queries of a seed. ctx may end it between two queries. The queries of
+// every third seed run over kept columns, and now and then rows change between two of them.
 func (c *Campaign) Round(ctx context.Context, seed uint64, until func() bool) error {
 	g := New(seed)
 	if err := c.World.Fill(ctx, g); err != nil {
 		return fmt.Errorf("seed %d: %w", seed, err)
 	}
+	if err := c.World.keep(ctx, seed%3 == 0); err != nil {
+		return fmt.Errorf("seed %d: %w", seed, err)
+	}
+	changes := rand.New(rand.NewPCG(seed, 1)) // the queries of a seed do not depend on them
 	c.Report.Rounds++
 	for i := 0; i < c.Queries && !until(); i++ {
 		query, settings := g.Query(), g.Settings()
+		if c.World.kept && changes.IntN(8) == 0 {
+			if err := c.World.change(ctx, changes, g.Tables[changes.IntN(len(g.Tables))]); err != nil {
+				return fmt.Errorf("seed %d, before query %d: %w", seed, i, err)
+			}
+		}
 		if err := c.one(ctx, seed, i, g, query, settings); err != nil {
 			return fmt.Errorf("seed %d, query %d: %s: %w", seed, i, query, err)
 		}
@@ -111,6 +123,9 @@ func (c *Campaign) count(r Comparison) {
 	}
 	if r.Dropped > 0 {
 		c.Report.Filtered++
+	}
+	if r.Kept > 0 {
+		c.Report.Kept++
 	}
 	if r.Failed {
 		c.Report.Errors++

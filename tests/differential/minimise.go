@@ -49,6 +49,9 @@ func (w *World) minimise(ctx context.Context, g *Generator, query *Node, setting
 	if len(m.settings) > 0 {
 		script += "set " + strings.Join(m.settings, "; set ") + ";\n"
 	}
+	if m.w.kept {
+		return script + "vacuum;\nset gpujoin.keep = always;\n" + m.query.String() + ";\n-- again, over kept columns\n" + m.query.String() + ";", nil
+	}
 	return script + m.query.String() + ";", nil
 }
 
@@ -71,7 +74,11 @@ func (m *minimisation) table(t Table) error {
 	copy := func() error {
 		sql := fmt.Sprintf("drop table if exists small.%s; create table small.%s as select %s from gen.%s where %s order by id; analyze small.%s",
 			t.Name, t.Name, strings.Join(columns, ", "), t.Name, where, t.Name)
-		return m.w.s.Exec(m.ctx, "set max_parallel_workers_per_gather = 0;"+sql)
+		err := m.w.s.Exec(m.ctx, "set max_parallel_workers_per_gather = 0;"+sql)
+		if err == nil && m.w.kept {
+			err = m.w.s.Exec(m.ctx, "vacuum small."+t.Name)
+		}
+		return err
 	}
 	// attempt copies, and reports whether the difference stays.
 	attempt := func() bool { return copy() == nil && m.stays() }

@@ -45,8 +45,8 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) (err error) {
 		err = c.Round(ctx, next, over)
 		r := &c.Report
 		r.Seconds = measure.Round(time.Since(begin).Seconds(), 1)
-		fmt.Printf("  %5.0f s: seed %d: %d queries, %d offloaded, %d filtered by keys, %d errors, %d skipped, %d differences\n",
-			r.Seconds, next, r.Queries, r.Offloaded, r.Filtered, r.Errors, r.Skipped, r.Differences)
+		fmt.Printf("  %5.0f s: seed %d: %d queries, %d offloaded, %d filtered by keys, %d over kept columns, %d errors, %d skipped, %d differences\n",
+			r.Seconds, next, r.Queries, r.Offloaded, r.Filtered, r.Kept, r.Errors, r.Skipped, r.Differences)
 	}
 	r := c.Report
 	err = errors.Join(err, measure.WriteJSON(filepath.Join(env.Root, "build", "differential.json"), r))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,7 +40,7 @@ const sessionSettings = "enable_nestloop = off"
 // native and forced are settings of the two runs of a query.
 var (
 	native = []string{"gpujoin.enabled = off", "max_parallel_workers_per_gather = 0"}
-	forced = []string{"gpujoin.enabled = on", "gpujoin.debug_force = on", "gpujoin.min_rows = 0"}
+	forced = []string{"gpujoin.enabled = on", "gpujoin.debug_force = on", "gpujoin.min_rows = 0", "gpujoin.keep = off"}
 )
 
 // logged makes auto_explain send the executed plan as a notice. It sends none
@@ -53,6 +54,7 @@ type World struct {
 	s    *harness.Session
 	logs bool // the server has auto_explain
 	icu  bool // the server has ICU
+	kept bool // tables are vacuumed, and offloaded queries run over kept columns
 }
 
 // Start starts a server with a daemon.
@@ -153,6 +155,27 @@ func (w *World) set(ctx context.Context, settings []string) error {
 		strings.Join(append([]string{sessionSettings}, settings...), "; set "))
 }
 
+// keep prepares a round in which columns are kept, or one without.
+func (w *World) keep(ctx context.Context, kept bool) error {
+	if w.kept = kept; !kept {
+		return nil
+	}
+	return w.s.Exec(ctx, "vacuum")
+}
+
+// change changes some rows of a table of the generator, and then vacuums it or not.
+func (w *World) change(ctx context.Context, r *rand.Rand, t Table) error {
+	from := r.IntN(t.Rows + 1)
+	where := fmt.Sprintf(" where id between %d and %d", from, from+t.Rows/50)
+	statements := []string{"update " + t.Name + " set id = id" + where, "delete from " + t.Name + where}
+	sql := "set search_path = gen, public; " + statements[r.IntN(2)]
+	err := w.s.Exec(ctx, sql)
+	if err == nil && r.IntN(2) == 0 {
+		err = w.s.Exec(ctx, "vacuum "+t.Name)
+	}
+	return err
+}
+
 // Comparison is what a query did natively and offloaded.
 type Comparison struct {
 	Difference string   // "" if both did the same
@@ -162,6 +185,7 @@ type Comparison struct {
 	Nodes      int      // nodes of the plan with a job
 	Executed   int      // jobs that the daemon executed
 	Dropped    float64  // rows that filters of keys dropped
+	Kept       float64  // blocks of tables that the daemon had kept
 	Fallbacks  []string // why others ran natively
 	Rows       int
 }
@@ -180,6 +204,13 @@ func (w *World) Compare(ctx context.Context, settings []string, sql string) (c C
 		return Comparison{Invalid: want.err}, ctx.Err()
 	}
 	offloaded := slices.Concat(forced, settings)
+	if w.kept {
+		offloaded = append(offloaded, "gpujoin.keep = always")
+		// This run stores the blocks that the next one may get.
+		if first := w.run(ctx, offloaded, sql); first.timeout() {
+			return Comparison{Skipped: true}, ctx.Err()
+		}
+	}
 	executed := offloaded
 	if w.logs {
 		executed = slices.Concat(offloaded, logged)
@@ -225,6 +256,7 @@ func (w *World) explain(ctx context.Context, c *Comparison, settings []string, g
 			c.Executed++
 		}
 		for _, input := range job.Inputs() {
+			c.Kept += input.Number("Blocks Kept") + input.Number("Blocks Proved")
 			for _, filter := range input.KeyFilters() {
 				if filter["Rows Dropped"] != nil {
 					c.Dropped += filter.Number("Rows Dropped")

@@ -39,7 +39,7 @@ type mode struct {
 
 var (
 	without = mode{"without", harness.Settings{"session_preload_libraries": "''"}}
-	forced  = mode{"forced", harness.Settings{"gpujoin.debug_force": "on", "gpujoin.min_rows": "0", "gpujoin.enable_aggregates": "on"}}
+	forced  = mode{"forced", harness.Settings{"gpujoin.debug_force": "on", "gpujoin.min_rows": "0", "gpujoin.enable_aggregates": "on", "gpujoin.keep": "always"}}
 )
 
 // results returns the directory with the results of a mode.
