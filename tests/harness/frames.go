@@ -28,6 +28,10 @@ const (
 	MsgInputFed    = 15
 	MsgFilterGet   = 16
 	MsgFiltered    = 17
+	MsgPages       = 18
+	MsgBlocksGet   = 20
+	MsgProved      = 21
+	MsgCaptured    = 22
 	MsgWelcome     = 65
 	MsgAdmitted    = 66
 	MsgFailed      = 67
@@ -39,6 +43,8 @@ const (
 	MsgChainExtent = 73
 	MsgStats       = 74
 	MsgFilter      = 76
+	MsgKept        = 77
+	MsgBlocks      = 78
 )
 
 const (
