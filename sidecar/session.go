@@ -184,7 +184,7 @@ func (s *session) handle(m shm.Message, body []byte) error {
 		switch {
 		case p == nil:
 			return nil
-		case m == shm.MsgRelease, m == shm.MsgFilled, m == shm.MsgChainFilled, m == shm.MsgStatsGet:
+		case m == shm.MsgRelease, m == shm.MsgFilled, m == shm.MsgChainFilled, m == shm.MsgCaptured, m == shm.MsgStatsGet:
 			return p.job.handle(p, m, body)
 		}
 		return nil
