@@ -50,13 +50,19 @@ func (s *Store) worth(p *piece, now time.Time) float64 {
 }
 
 func (e *extent) enter(p *piece) {
+	c := p.heading()
 	e.pieces[p] = struct{}{}
-	e.saves[p.heading()] += p.benefit
+	e.saves[c] += p.benefit
+	c.benefit += p.benefit
+	c.bytes += p.bytes
 }
 
 func (e *extent) remove(p *piece) {
+	c := p.heading()
 	delete(e.pieces, p)
-	e.saves[p.heading()] -= p.benefit
+	e.saves[c] -= p.benefit
+	c.benefit -= p.benefit
+	c.bytes -= p.bytes
 	if len(e.pieces) == 0 {
 		clear(e.saves) // and with it what rounding has left
 	}
@@ -171,20 +177,30 @@ func (s *Store) roomFor(l *Lease) bool {
 	if s.held()+s.arena.size <= s.limit(&s.arena) {
 		return true
 	}
-	saves, bytes := 0.0, 0.0
+	saves, bytes := 0.0, 0.0 // of a row
 	for _, c := range l.columns {
 		column := l.t.columns[c]
-		saves += (feedBlock/typicalRows + feedRow) * s.weight(column, l.request.Now)
-		if column.Physical.Kind == joincore.Varlena {
-			bytes += typicalText
-		} else {
-			bytes += float64(column.Physical.Width)
-		}
+		width, saving := column.perRow()
+		saves += saving * s.weight(column, l.request.Now)
+		bytes += width
 	}
 	if e := s.arena.open; e != nil && float64(len(e.Data)-e.used) > bytes*typicalRows*float64(min(l.request.Blocks, ChunkBlocks)) {
 		return true
 	}
 	return s.arena.size <= s.limit(&s.arena) && s.coldest(margin*saves/bytes, l.request.Now) != nil
+}
+
+// perRow returns the bytes and the benefit of a row of a column: an estimate, of which the
+// quotient is that of what is kept of the column, if anything is.
+func (c *column) perRow() (bytes, saves float64) {
+	saves = feedBlock/typicalRows + feedRow
+	switch {
+	case c.bytes > 0:
+		return saves * float64(c.bytes) / c.benefit, saves
+	case c.Physical.Kind == joincore.Varlena:
+		return typicalText, saves
+	}
+	return float64(c.Physical.Width), saves
 }
 
 // Shrink gives back at least need bytes of what no lease uses, what has the least benefit per

@@ -37,7 +37,9 @@ type column struct {
 	Column
 	table   *table
 	uses    usage
-	tooWide bool // the values of some chunk fit in no extent: the column is not captured again
+	benefit float64 // of its pieces in the directory
+	bytes   int64   // of these
+	tooWide bool    // the values of some chunk fit in no extent: the column is not captured again
 }
 
 // pieceBytes is what the directory counts for a piece.

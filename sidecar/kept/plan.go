@@ -14,24 +14,66 @@ func (s *Store) plan(w *copying) {
 		return
 	}
 	c := w.table.makeChunk(w.chunk)
+	var builds []*build
 	for i := range w.columns {
-		b := w.merge(c, i)
-		if b == nil {
-			continue
-		}
-		if err := s.admit(w, b); err != nil {
-			s.counters.Refused++
-			if errors.Is(err, errNoMemory) {
-				w.table.last.Reason = reasonNoMemory
-				w.table.refused = w.now
-				s.abandon(w)
-				return
+		if b := w.merge(c, i, builds); b != nil {
+			builds = append(builds, b)
+			if b.old != nil {
+				s.hold(b.old) // it is read, so it is not to be evicted
 			}
-			w.table.last.Reason = reasonTooWide
-			w.table.columns[w.columns[i]].tooWide = true
-			continue
 		}
-		w.builds = append(w.builds, b)
+	}
+	density := s.densityOf(w, builds)
+	for i, b := range builds {
+		switch err := s.admit(w, b, density); {
+		case err == nil:
+			w.builds = append(w.builds, b)
+		case errors.Is(err, errNoMemory):
+			for _, b := range builds[i:] {
+				s.refuse(b)
+			}
+			return
+		default:
+			s.refuse(b)
+		}
+	}
+}
+
+// densityOf returns the benefit of pieces per byte, of all together: a query that reads these
+// columns needs all of them, and in the extents they lie side by side.
+func (s *Store) densityOf(w *copying, builds []*build) float64 {
+	benefit, bytes := 0.0, int64(1)
+	for _, b := range builds {
+		benefit += saving(b.layout) * s.weight(w.table.columns[b.column], w.now)
+		bytes += b.shape.bytes()
+	}
+	return benefit / float64(bytes)
+}
+
+// admit takes memory for a piece, if it can be had without evicting what is worth more per
+// byte than a density.
+func (s *Store) admit(w *copying, b *build, density float64) error {
+	sp, err := s.allocate(&s.arena, b.shape.bytes(), pieceBytes+b.layout.bytes(), density, w.now)
+	switch {
+	case errors.Is(err, errNoMemory):
+		w.table.last.Reason, w.table.refused = reasonNoMemory, w.now
+		s.abandon(w)
+		return err
+	case err != nil:
+		w.table.last.Reason = reasonTooWide
+		w.table.columns[b.column].tooWide = true
+		return err
+	}
+	b.piece = s.newPiece(b.layout, b.column, sp)
+	b.piece.vector = b.shape.vector(sp.data)
+	return nil
+}
+
+// refuse ends a build that has no memory.
+func (s *Store) refuse(b *build) {
+	s.counters.Refused++
+	if b.old != nil {
+		s.release(b.old)
 	}
 }
 
@@ -39,7 +81,7 @@ func (s *Store) plan(w *copying) {
 // and the captured ones that are newer. The LSN of a page only grows, so of two versions of a
 // block, which queries that overlap may have captured in any order, the one with the greater
 // LSN is the newer. nil: there is nothing new, or too little.
-func (w *copying) merge(c *chunk, column int) *build {
+func (w *copying) merge(c *chunk, column int, others []*build) *build {
 	b := &build{chunk: c, column: w.columns[column], old: c.piece(w.columns[column])}
 	fresh := w.all.have
 	if broken := w.broken[column]; broken != nil {
@@ -86,44 +128,26 @@ func (w *copying) merge(c *chunk, column int) *build {
 			last = &b.runs[len(b.runs)-1]
 		}
 	})
-	b.layout = w.share(c, l)
+	b.layout = share(c, l, others)
 	b.shape = shapeOf(w.types[column], b.runs)
 	return b
 }
 
-// share returns a layout of the chunk that is the same as l, or l if there is none.
-func (w *copying) share(c *chunk, l *layout) *layout {
+// share returns a layout of the chunk, or of one of its new pieces, that is the same as l; l
+// if there is none.
+func share(c *chunk, l *layout, others []*build) *layout {
 	found := l
 	c.layouts(func(o *layout) {
 		if o.same(l) {
 			found = o
 		}
 	})
-	for _, b := range w.builds {
+	for _, b := range others {
 		if b.layout.same(l) {
 			found = b.layout
 		}
 	}
 	return found
-}
-
-// admit takes memory for a piece, if it can be had without evicting what is worth more.
-func (s *Store) admit(w *copying, b *build) error {
-	bytes := b.shape.bytes()
-	density := saving(b.layout) * s.weight(w.table.columns[b.column], w.now) / float64(max(bytes, spanAlign))
-	if b.old != nil {
-		s.hold(b.old) // it is read, so it is not to be evicted
-	}
-	sp, err := s.allocate(&s.arena, bytes, pieceBytes+b.layout.bytes(), density, w.now)
-	if err != nil {
-		if b.old != nil {
-			s.release(b.old)
-		}
-		return err
-	}
-	b.piece = s.newPiece(b.layout, b.column, sp)
-	b.piece.vector = b.shape.vector(sp.data)
-	return nil
 }
 
 // abandon drops what the same lease has captured of other chunks: for these there is no memory
