@@ -20,7 +20,7 @@ func (l *Lease) Segments() (out []joincore.Segment) {
 	limit := mostCuts(chunks)
 	var copies []*servedChunk
 	for _, c := range chunks {
-		if len(c.cuts) > limit && len(l.columns) > 0 {
+		if c.hasTooManyCuts(limit) && len(l.columns) > 0 {
 			copies = append(copies, c)
 		}
 	}
@@ -110,11 +110,21 @@ func (c *servedChunk) cut() {
 	})
 }
 
-// mostSlices is how many slices of a chunk are better than a copy of its rows. They have 8
-// blocks on average: 500 rows, say. On cores each slice costs 1.5 µs, here and in the join; a
-// copy costs 4 ns for each value, which is as much as the slices or more. But transfers to
-// devices suffer from small slices.
-const mostSlices = ChunkBlocks / 8
+// A chunk of which most blocks are served may have up to mostSlices slices, and any chunk
+// fewSlices; otherwise, a slice must have leastSlice blocks on average, which may be 250 rows.
+// On cores each slice costs 1.5 µs, here and in the join, and a copy about 4 ns for each value,
+// so these are as good as slices even smaller; but transfers to devices suffer from small ones.
+const (
+	mostSlices = ChunkBlocks / 8
+	fewSlices  = 4
+	leastSlice = 4
+)
+
+// hasTooManyCuts reports whether a copy of the rows is better than slices.
+func (c *servedChunk) hasTooManyCuts(limit int) bool {
+	n := len(c.cuts)
+	return n > limit || n > fewSlices && c.blocks.count() < leastSlice*n
+}
 
 // mostCuts returns the number of cuts of a chunk from which on its rows are copied.
 func mostCuts(chunks []*servedChunk) int {

@@ -49,7 +49,9 @@ func TestSegmentsOfPartlyServedChunks(t *testing.T) {
 		{"a hole in each chunk", func(b int) bool { return b%ChunkBlocks != 101 }, 6},
 		{"dense holes", func(b int) bool { return b%4 > 0 }, 3},
 		{"half", func(int) bool { return rnd.IntN(2) == 0 }, 3},
-		{"every fifteenth", func(b int) bool { return b%15 == 3 }, 34 + 34 + 21},
+		{"a hole in ten blocks", func(b int) bool { return b%10 != 9 }, 52 + 52 + 31},
+		{"one block in fifteen", func(b int) bool { return b%15 == 3 }, 3},
+		{"three in a chunk", func(b int) bool { return b%170 == 3 }, 4 + 3 + 1},
 	} {
 		want := keepOnly(r, c.keep)
 		for _, columns := range [][]Column{allColumns, {nullColumn}, {textColumn, idColumn}} {
