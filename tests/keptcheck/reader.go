@@ -132,16 +132,23 @@ func (r *reader) readCommitted() error {
 func (r *reader) functions() error {
 	q := r.draw()
 	p := pair{kind: "functions", sql: q.sql, before: r.w.disturbed.Load()}
-	settings := "begin; set local plan_cache_mode = force_custom_plan; "
+	settings := "set local plan_cache_mode = force_custom_plan; "
 	if r.w.plans {
 		settings += explains
 	}
-	_ = r.s.Notices() // those of earlier queries
+	if err := r.exec("begin"); err != nil {
+		return err
+	}
+	if err := r.explain(&p, settings+r.forced()); err != nil {
+		return err
+	}
 	got, err := r.query(settings + fmt.Sprintf("select native_rows($query$%s$query$), kept_rows($query$%s$query$)", q.sql, q.sql))
 	if err != nil {
 		return err // of either run: what fails in one of them is found by the other kinds
 	}
-	p.plan = plansOf(r.s.Notices())
+	if r.w.plans {
+		p.plan = plansOf(r.s.Notices())
+	}
 	texts := strings.SplitN(got.Rows[0], "\t", 2)
 	p.native, p.kept = &harness.Result{Rows: texts[:1]}, &harness.Result{Rows: texts[1:]}
 	r.campaign.add(&p)
@@ -197,7 +204,9 @@ func (r *reader) cursor() error {
 	if p.native, err = r.query(silently(r.w) + native + q.sql); err != nil {
 		return err
 	}
-	_ = r.s.Notices() // those of earlier queries
+	if err := r.explain(&p, r.forced()); err != nil {
+		return err
+	}
 	if p.err = r.exec(r.forced() + "declare c cursor for " + q.sql); p.err == nil {
 		p.kept, p.err = r.query(fmt.Sprintf("fetch %d c", r.client.IntN(3)))
 	}
@@ -215,7 +224,9 @@ func (r *reader) cursor() error {
 			}
 		}
 	}
-	p.plan = plansOf(r.s.Notices())
+	if r.w.plans {
+		p.plan = plansOf(r.s.Notices())
+	}
 	r.campaign.add(&p)
 	return r.exec(one(r.client.Rand, "commit", "rollback"))
 }
@@ -267,21 +278,32 @@ func (r *reader) compare(kind string, q query) error {
 
 // keptRun runs the query of a pair kept.
 func (r *reader) keptRun(p *pair) {
-	_ = r.s.Notices() // those of earlier queries
 	settings := r.forced()
-	if p.kept, p.err = r.query(settings + p.sql); p.err != nil {
+	if p.err = r.explain(p, settings); p.err != nil {
 		return
 	}
-	if r.w.plans {
+	if p.kept, p.err = r.query(settings + p.sql); p.err == nil && r.w.plans {
 		p.plan = plansOf(r.s.Notices())
-		return
+	}
+}
+
+// explain prepares for the kept run of a pair. Without auto_explain it gets the plan from a
+// run of its own, before: the pair's run has at least as many kept blocks.
+func (r *reader) explain(p *pair, settings string) error {
+	_ = r.s.Notices() // those of earlier queries
+	if r.w.plans {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// The second run's blocks are about those of the first one.
-	if node, err := r.s.Explain(ctx, "analyze, timing off", p.sql); err == nil {
+	if err := r.exec(settings); err != nil {
+		return err
+	}
+	node, err := r.s.Explain(ctx, "analyze, timing off", p.sql)
+	if err == nil {
 		p.plan.add(node)
 	}
+	return err
 }
 
 func silently(w *world) string {
