@@ -8,6 +8,8 @@ RUNS ?=
 ASSERT ?=
 DURATION ?= 60s
 SEED ?=
+# KEPT=1: tpch, tpcds and bench-join measure queries over kept columns.
+KEPT ?=
 DIR ?=
 OUT ?= build/documents
 A ?=
@@ -76,17 +78,17 @@ documents-diff: ## compare two such files: make documents-diff A=before B=build/
 duckdb:
 	@tools/build-duckdb.sh
 
-tpch: build duckdb ## run TPC-H natively and offloaded, and DuckDB: make tpch SF=1 QUERIES="3 5 10" RUNS=3; writes build/tpch.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
+tpch: build duckdb ## run TPC-H natively and offloaded, and DuckDB: make tpch SF=1 QUERIES="3 5 10" RUNS=3 KEPT=1; writes build/tpch.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept)
 
-tpcds: build duckdb ## the same for the 99 queries of TPC-DS: make tpcds SF=1 RUNS=1; writes build/tpcds.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS))
+tpcds: build duckdb ## the same for the 99 queries of TPC-DS: make tpcds SF=1 RUNS=1 KEPT=1; writes build/tpcds.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept)
 
 ablation: build duckdb ## measure what each correction of the cost model gains, over TPC-H and TPC-DS: make ablation SF=1 RUNS=3; writes build/ablation.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench ablation -sf $(SF) $(if $(RUNS),-runs $(RUNS))
 
-bench-join: build ## compare joins of 10 M rows with native plans; writes build/bench-join.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench join $(if $(RUNS),-runs $(RUNS))
+bench-join: build ## compare joins of 10 M rows with native plans: make bench-join KEPT=1; writes build/bench-join.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench join $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept)
 
 bench-load: build ## run joins and short transactions of many clients; writes build/bench-load.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench load

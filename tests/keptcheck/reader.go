@@ -300,8 +300,13 @@ func (r *reader) explain(p *pair, settings string) error {
 		return err
 	}
 	node, err := r.s.Explain(ctx, "analyze, timing off", p.sql)
-	if err == nil {
+	switch {
+	case err == nil:
 		p.plan.add(node)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w for %v: %s: explain %s", errHang, patience, r.name, p.sql)
+	case r.s.Conn().IsClosed() && harness.SQLState(err) == "":
+		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return err
 }

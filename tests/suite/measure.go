@@ -27,6 +27,10 @@ type Measurement struct {
 	Equal          bool     `json:"equal"` // in all modes that finished
 	Difference     string   `json:"difference,omitempty"`
 	TimedOut       []string `json:"timed_out,omitempty"` // modes
+	// Kept is what the forced and the automatic runs read from kept columns, if the
+	// measurement is one over these.
+	Kept     *Kept `json:"kept,omitempty"`
+	AutoKept *Kept `json:"auto_kept,omitempty"`
 }
 
 // Modes of running a query, as settings of the session.
@@ -42,6 +46,7 @@ var modeNames = map[string]string{Native: "native", Forced: "offloaded", Automat
 type Options struct {
 	Runs    int           // of each mode; the median counts
 	Timeout time.Duration // of one run; 0: none
+	Kept    bool          // columns are kept before the first measured run
 }
 
 // long is the time of a run from which on caches no longer matter: it is not
@@ -75,6 +80,13 @@ func Measure(ctx context.Context, s *harness.Session, q Query, o Options) (*Meas
 		x.times[Native] = nil
 	}
 	m := x.m
+	warmed := 0
+	if o.Kept {
+		var err error
+		if warmed, err = WarmKept(ctx, s, q.SQL, Forced, Automatic); err != nil && harness.SQLState(err) != queryCancelled {
+			return nil, err
+		}
+	}
 	modes := []string{Native, Forced, Automatic}
 	for round := range o.Runs {
 		for i := range modes {
@@ -97,11 +109,16 @@ func Measure(ctx context.Context, s *harness.Session, q Query, o Options) (*Meas
 	m.OffloadMs = measure.Median(x.times[Forced])
 	m.AutoMs = measure.Median(x.times[Automatic])
 	var err error
-	if m.OffloadedJoins, m.Blocks, err = x.offloaded(ctx, Forced); err != nil {
+	if m.OffloadedJoins, m.Blocks, m.Kept, err = x.offloaded(ctx, Forced); err != nil {
 		return nil, err
 	}
-	if m.AutoJoins, m.AutoBlocks, err = x.offloaded(ctx, Automatic); err != nil {
+	if m.AutoJoins, m.AutoBlocks, m.AutoKept, err = x.offloaded(ctx, Automatic); err != nil {
 		return nil, err
+	}
+	if !o.Kept {
+		m.Kept, m.AutoKept = nil, nil
+	} else if m.Kept != nil {
+		m.Kept.Runs = warmed
 	}
 	return m, s.Exec(ctx, "reset all")
 }
@@ -180,22 +197,22 @@ func (x *measuring) compareAll(ctx context.Context, mode, sql string) (string, e
 }
 
 // offloaded counts the joins and query blocks that the daemon executes.
-func (x *measuring) offloaded(ctx context.Context, mode string) (joins, blocks int, err error) {
+func (x *measuring) offloaded(ctx context.Context, mode string) (joins, blocks int, kept *Kept, err error) {
 	if x.timedOut(mode) {
-		return 0, 0, nil
+		return 0, 0, nil, nil
 	}
 	if err := x.Exec(ctx, mode); err != nil {
-		return 0, 0, err
+		return 0, 0, nil, err
 	}
 	plan, err := x.Explain(ctx, "analyze, timing off", x.query.SQL)
 	if harness.SQLState(err) == queryCancelled {
 		x.m.TimedOut = append(x.m.TimedOut, modeNames[mode])
-		return 0, 0, nil
+		return 0, 0, nil, nil
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s: explain: %w", modeNames[mode], err)
+		return 0, 0, nil, fmt.Errorf("%s: explain: %w", modeNames[mode], err)
 	}
-	return plan.OffloadedJoins(), plan.OffloadedBlocks(), nil
+	return plan.OffloadedJoins(), plan.OffloadedBlocks(), KeptBy(plan), nil
 }
 
 // Line describes the measurement in one line, for progress.
@@ -204,6 +221,9 @@ func (m *Measurement) Line() string {
 		m.Query, ms(m.NativeMs), ms(m.OffloadMs), ms(m.AutoMs), m.Rows)
 	if len(m.TimedOut) > 0 {
 		text += ", timed out: " + strings.Join(m.TimedOut, ", ")
+	}
+	if m.AutoKept != nil {
+		text += fmt.Sprintf("; kept: %v; automatic: %v", m.Kept, m.AutoKept)
 	}
 	if !m.Equal {
 		text += ", DIFFERENT"

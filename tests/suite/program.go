@@ -25,7 +25,11 @@ func Progress(what string) { fmt.Println("  " + what) }
 // Run measures the queries in a private server, prints each as it finishes, and
 // then the table. It returns an error if rows differed.
 func Run(ctx context.Context, env *harness.Env, p Program) (err error) {
-	pair, s, err := Start(ctx, env, p.Load)
+	settings := Settings()
+	if p.Options.Kept {
+		settings = KeptSettings()
+	}
+	pair, s, err := Start(ctx, env, settings, p.Load)
 	if err != nil {
 		return err
 	}
@@ -46,6 +50,6 @@ func Run(ctx context.Context, env *harness.Env, p Program) (err error) {
 		}
 	}
 	fmt.Println(measure.Circumstances(env.Root))
-	fmt.Println(DescribeSettings())
+	fmt.Println(DescribeSettings(settings))
 	return Report(os.Stdout, measured)
 }

@@ -11,12 +11,19 @@ import (
 // Report prints the table of a suite and what the whole suite gains. It returns
 // an error if rows differed.
 func Report(w io.Writer, measured []*Measurement) error {
+	kept := len(measured) > 0 && measured[0].AutoKept != nil
 	rows := []string{"query\tnative ms\toffloaded ms\tratio\tautomatic ms\tratio\tDuckDB ms\tjoins offloaded\tautomatic\tblocks\tautomatic\trows\tequal"}
+	if kept {
+		rows[0] += "\tkept\tautomatic, kept"
+	}
 	different := 0
 	for _, m := range measured {
 		rows = append(rows, fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%v",
 			m.Query, ms(m.NativeMs), ms(m.OffloadMs), ratio(m.NativeMs, m.OffloadMs), ms(m.AutoMs), ratio(m.NativeMs, m.AutoMs),
 			ms(m.DuckDBMs), m.OffloadedJoins, m.AutoJoins, m.Blocks, m.AutoBlocks, m.Rows, m.Equal))
+		if kept {
+			rows[len(rows)-1] += fmt.Sprintf("\t%v\t%v", m.Kept, m.AutoKept)
+		}
 		if !m.Equal {
 			different++
 		}
@@ -48,11 +55,12 @@ func ratio(native, other float64) string {
 // summarise returns what the suite gains. A geometric mean is that of the
 // queries that finished in both modes.
 func summarise(measured []*Measurement) string {
-	var auto, forced geometricMean
+	var auto, forced, duckDB geometricMean
 	offloaded, slower, timedOut := 0, 0, 0
 	for _, m := range measured {
 		auto.add(m.NativeMs, m.AutoMs)
 		forced.add(m.NativeMs, m.OffloadMs)
+		duckDB.add(m.AutoMs, m.DuckDBMs)
 		if m.AutoJoins+m.AutoBlocks > 0 {
 			offloaded++
 		}
@@ -63,8 +71,8 @@ func summarise(measured []*Measurement) string {
 			timedOut++
 		}
 	}
-	text := fmt.Sprintf("geometric means: native/automatic %s, native/offloaded %s; %d of %d queries offloaded by automatic choice; "+
-		"%d slower than native by more than 5 %% + 20 ms", auto, forced, offloaded, len(measured), slower)
+	text := fmt.Sprintf("geometric means: native/automatic %s, native/offloaded %s, automatic/DuckDB %s; %d of %d queries offloaded by automatic choice; "+
+		"%d slower than native by more than 5 %% + 20 ms", auto, forced, duckDB, offloaded, len(measured), slower)
 	if timedOut > 0 {
 		text += fmt.Sprintf("; %d timed out in some mode", timedOut)
 	}

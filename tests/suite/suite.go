@@ -22,7 +22,8 @@ type Query struct {
 }
 
 // Settings returns the server's settings: everything in memory, and what is
-// usual for a machine with few cores.
+// usual for a machine with few cores. Queries read all rows from their tables: nothing is
+// kept between them.
 func Settings() harness.Settings {
 	return harness.Settings{
 		"shared_buffers":                  "3GB",
@@ -31,12 +32,19 @@ func Settings() harness.Settings {
 		"random_page_cost":                "1.1",
 		"max_parallel_workers_per_gather": "2",
 		"jit":                             "off",
+		"gpujoin.keep":                    "off",
 	}
 }
 
-// DescribeSettings returns Settings as one line.
-func DescribeSettings() string {
+// KeptSettings returns Settings for queries over kept columns.
+func KeptSettings() harness.Settings {
 	s := Settings()
+	s["gpujoin.keep"] = "auto"
+	return s
+}
+
+// DescribeSettings returns settings as one line.
+func DescribeSettings(s harness.Settings) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		parts = append(parts, name+" = "+s[name])
@@ -64,8 +72,8 @@ func Numbers(chosen string, last int) ([]int, error) {
 
 // Start starts a private server with the extension, its daemon and a session,
 // loads the data and reads it into shared buffers. The caller stops and closes them.
-func Start(ctx context.Context, env *harness.Env, load func(*harness.Session) error) (*harness.Pair, *harness.Session, error) {
-	pair, err := env.StartPair(Settings(), nil)
+func Start(ctx context.Context, env *harness.Env, settings harness.Settings, load func(*harness.Session) error) (*harness.Pair, *harness.Session, error) {
+	pair, err := env.StartPair(settings, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,6 +20,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	chosen := flags.String("queries", "", "numbers of the queries; none: all 99")
 	runs := flags.Int("runs", 1, "runs of each query in each mode; the median counts")
 	timeout := flags.Duration("timeout", 2*time.Minute, "of one run of a query")
+	kept := flags.Bool("kept", false, "measure queries over kept columns")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	return suite.Run(ctx, env, suite.Program{
 		Queries: all,
 		DuckDB:  duckDB,
-		Options: suite.Options{Runs: *runs, Timeout: *timeout},
+		Options: suite.Options{Runs: *runs, Kept: *kept, Timeout: *timeout},
 		Load: func(s *harness.Session) error {
 			return Load(ctx, env, database, s)
 		},

@@ -18,6 +18,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	sf := flags.Float64("sf", 1, "scale factor")
 	chosen := flags.String("queries", "", "numbers of the queries; none: all 22")
 	runs := flags.Int("runs", 3, "runs of each query in each mode; the median counts")
+	kept := flags.Bool("kept", false, "measure queries over kept columns")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	return suite.Run(ctx, env, suite.Program{
 		Queries: queries,
 		DuckDB:  duckDB,
-		Options: suite.Options{Runs: *runs},
+		Options: suite.Options{Runs: *runs, Kept: *kept},
 		Load: func(s *harness.Session) error {
 			return Load(ctx, env, s, *sf, suite.Progress)
 		},

@@ -94,7 +94,7 @@ func tpcdsResults(ctx context.Context, env *harness.Env, sf float64, o Options) 
 
 func measured(ctx context.Context, env *harness.Env, queries []Query, o Options,
 	load func(*harness.Session) error) (results []Result, err error) {
-	pair, session, err := suite.Start(ctx, env, load)
+	pair, session, err := suite.Start(ctx, env, suite.Settings(), load)
 	if err != nil {
 		return nil, err
 	}

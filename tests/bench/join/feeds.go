@@ -56,7 +56,7 @@ func (b *bench) feeds() error {
 }
 
 func (b *bench) feed(f feed) (*feedResult, error) {
-	if err := b.session.Exec(b.ctx, forced+"; set max_parallel_workers_per_gather = 0; set gpujoin.enable_key_filters = off; "+f.settings); err != nil {
+	if err := b.session.Exec(b.ctx, forced+"; set max_parallel_workers_per_gather = 0; set gpujoin.enable_key_filters = off; set gpujoin.keep = off; "+f.settings); err != nil {
 		return nil, err
 	}
 	r := &feedResult{Workload: f.name}

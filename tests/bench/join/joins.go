@@ -7,6 +7,7 @@ import (
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/measure"
+	"gpujoin/tests/suite"
 )
 
 // workload is one join, with two sums over both sides.
@@ -36,6 +37,11 @@ type joinResult struct {
 	PeakBytes      int64   `json:"daemon_peak_bytes"`
 	BoundBytes     int64   `json:"daemon_bound_bytes"`
 	ProcessBytes   int64   `json:"daemon_process_peak_bytes"`
+
+	// Kept is what the automatic and the forced plan read from kept columns, if the
+	// measurement is one over these; see the package suite.
+	Kept     *suite.Kept `json:"kept,omitempty"`
+	AutoKept *suite.Kept `json:"auto_kept,omitempty"`
 
 	// Tried has every configuration's median; for an eliminated one, its only
 	// time.
@@ -122,7 +128,7 @@ func (b *bench) contenders(configs []config, sql string, tried map[string]float6
 }
 
 func (b *bench) joins() error {
-	rows := []string{"workload\tnative ms\toffloaded ms\tratio\tautomatic ms\tautomatic\tsame\talgorithms"}
+	rows := []string{"workload\tnative ms\toffloaded ms\tratio\tautomatic ms\tautomatic\tsame\talgorithms\tkept\tautomatic, kept"}
 	memory := []string{"workload\tinput MB\tpeak of job MB\tbound MB\tpeak of process MB"}
 	for _, w := range workloads {
 		say("%s", w.name)
@@ -131,8 +137,8 @@ func (b *bench) joins() error {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 		b.results = append(b.results, r)
-		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.0f\t%.2f\t%.0f\t%s\t%v\t%s", r.Workload,
-			r.NativeMs, r.OffloadMs, r.Ratio, r.AutoMs, r.Auto, r.Equal, r.Algorithms))
+		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.0f\t%.2f\t%.0f\t%s\t%v\t%s\t%v\t%v", r.Workload,
+			r.NativeMs, r.OffloadMs, r.Ratio, r.AutoMs, r.Auto, r.Equal, r.Algorithms, r.Kept, r.AutoKept))
 		say("  native %.0f, offloaded %.0f, automatic %.0f ms: %.2f times as fast", r.NativeMs, r.OffloadMs, r.AutoMs, r.Ratio)
 		mb := func(bytes int64) int64 { return bytes >> 20 }
 		memory = append(memory, fmt.Sprintf("%s\t%d\t%d\t%d\t%d", r.Workload,
@@ -147,6 +153,12 @@ func (b *bench) joins() error {
 // join measures one workload; each round runs every configuration in turn.
 func (b *bench) join(w workload) (*joinResult, error) {
 	r := &joinResult{Workload: w.name, Equal: true, Tried: map[string]float64{}}
+	if b.kept {
+		modes := []string{config{forced, 1, "8MB"}.settings(), config{automatic, 1, "8MB"}.settings()}
+		if _, err := suite.WarmKept(b.ctx, b.session, w.sql, modes...); err != nil {
+			return nil, err
+		}
+	}
 	configs := []config{{automatic, 1, "8MB"}}
 	for _, set := range [][]config{nativeConfigs, forcedConfigs} {
 		kept, err := b.contenders(set, w.sql, r.Tried)
@@ -198,9 +210,16 @@ func (b *bench) inspect(w workload, r *joinResult) error {
 	if err := b.session.Exec(b.ctx, config{automatic, 1, "8MB"}.settings()); err != nil {
 		return err
 	}
-	plan, err := b.session.Explain(b.ctx, "", w.sql)
+	options := ""
+	if b.kept {
+		options = "analyze, timing off"
+	}
+	plan, err := b.session.Explain(b.ctx, options, w.sql)
 	if err != nil {
 		return err
+	}
+	if b.kept {
+		r.AutoKept = suite.KeptBy(plan)
 	}
 	r.Auto = "native"
 	if len(plan.Jobs()) > 0 {
@@ -216,6 +235,9 @@ func (b *bench) inspect(w workload, r *joinResult) error {
 	}
 	if plan, err = b.session.Explain(b.ctx, "analyze, timing off", w.sql); err != nil {
 		return err
+	}
+	if b.kept {
+		r.Kept = suite.KeptBy(plan)
 	}
 	r.Joins = plan.OffloadedJoins()
 	if r.Joins == 0 {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -23,7 +24,11 @@ var settings = harness.Settings{
 	"wal_level":            "minimal",
 	"max_wal_senders":      "0",
 	"jit":                  "off",
+	"gpujoin.keep":         "off",
 }
+
+// keptSettings are those for joins over kept columns: tables must be logged.
+var keptSettings = harness.Settings{"wal_level": "replica", "gpujoin.keep": "auto"}
 
 // bench is the state that the measurements share.
 type bench struct {
@@ -34,6 +39,7 @@ type bench struct {
 	session *harness.Session
 	rows    int // of the large tables
 	runs    int
+	kept    bool // joins read kept columns
 	parts   string
 	results []any
 	table   []string
@@ -57,6 +63,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	b := &bench{ctx: ctx}
 	flags.IntVar(&b.rows, "rows", 10_000_000, "rows of the large tables")
 	flags.IntVar(&b.runs, "runs", 5, "runs of each measurement; the median counts")
+	flags.BoolVar(&b.kept, "kept", false, "measure joins over kept columns")
 	flags.StringVar(&b.parts, "parts", "joins,feeds,planning", "what to measure")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -68,7 +75,11 @@ func (b *bench) run() (err error) {
 	if b.env, err = harness.Prepare(); err != nil {
 		return err
 	}
-	pair, err := b.env.StartPair(settings, harness.DaemonOptions{"window": fmt.Sprint(window)})
+	all := maps.Clone(settings)
+	if b.kept {
+		maps.Copy(all, keptSettings)
+	}
+	pair, err := b.env.StartPair(all, harness.DaemonOptions{"window": fmt.Sprint(window)})
 	if err != nil {
 		return err
 	}

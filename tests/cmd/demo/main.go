@@ -47,7 +47,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	pair, s, err := suite.Start(ctx, env, func(s *harness.Session) error {
+	pair, s, err := suite.Start(ctx, env, suite.Settings(), func(s *harness.Session) error {
 		return tpch.Load(ctx, env, s, scaleFactor, func(what string) { say("  %s", what) })
 	})
 	if err != nil {
