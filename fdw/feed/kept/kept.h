@@ -98,6 +98,8 @@ typedef struct GjTrail
 {
 	BlockNumber block;
 	Buffer		buffer;			/* invalid: unknown */
+	BlockNumber missing;		/* was in no buffer */
+	BlockNumber ahead;			/* pages from missing to here are read ahead */
 } GjTrail;
 
 /*

@@ -25,6 +25,9 @@
 #define DESCRIPTORS_AHEAD 24
 #define HEADERS_AHEAD 12
 
+/* How many pages the kernel reads ahead, at least. */
+#define READ_AHEAD 16
+
 /* Where the block is if buffers have the order of the pages. */
 static Buffer
 expected(const GjTrail *trail, BlockNumber block)
@@ -43,16 +46,38 @@ request_descriptor(const GjTrail *trail, GjWork *work)
 		__builtin_prefetch(GetBufferDescriptor(work->buffer - 1), 1);
 }
 
+/*
+ * Searches the table of buffers, or has the page read ahead.  That is a system
+ * call, which the kernel's own reading ahead makes needless for the pages that
+ * follow one in no buffer.
+ */
+static Buffer
+find(Relation rel, GjTrail *trail, BlockNumber block)
+{
+	Buffer		buffer;
+
+	if (block < trail->ahead && block > trail->missing)
+		return InvalidBuffer;
+	buffer = PrefetchBuffer(rel, MAIN_FORKNUM, block).recent_buffer;
+	if (!BufferIsValid(buffer))
+	{
+		trail->missing = block;
+		trail->ahead = block + READ_AHEAD;
+	}
+	return buffer;
+}
+
 static void
 request_header(Relation rel, GjTrail *trail, GjWork *work)
 {
 	if (!gj_seems_to_have(work->buffer, work->block))
 		work->buffer = expected(trail, work->block);
 	if (!gj_seems_to_have(work->buffer, work->block))
-		work->buffer = PrefetchBuffer(rel, MAIN_FORKNUM, work->block).recent_buffer;
+		work->buffer = find(rel, trail, work->block);
 	if (!BufferIsValid(work->buffer))
 		return;
-	*trail = (GjTrail) {.block = work->block, .buffer = work->buffer};
+	trail->block = work->block;
+	trail->buffer = work->buffer;
 	__builtin_prefetch(BufferGetPage(work->buffer));
 }
 
