@@ -36,7 +36,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-load sim regress-forced differential kept-check sqllogic lint clean
+.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-load sim regress-forced differential kept-check sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -89,6 +89,9 @@ ablation: build duckdb ## measure what each correction of the cost model gains, 
 
 bench-join: build ## compare joins of 10 M rows with native plans: make bench-join KEPT=1; writes build/bench-join.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench join $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept)
+
+bench-kept: build ## measure columns that the daemon keeps: conditions, proofs, captures, changed blocks; writes build/bench-kept.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench kept $(if $(RUNS),-runs $(RUNS))
 
 bench-load: build ## run joins and short transactions of many clients; writes build/bench-load.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench load

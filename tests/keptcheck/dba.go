@@ -29,6 +29,10 @@ func (v *vacuumer) run(ctx context.Context) error {
 	return nil
 }
 
+// attach attaches a partition. Without the lock, a transaction that has read the table may
+// see the partition's rows in its next statement.
+const attach = "begin; lock table part; alter table part attach partition part_3 for values in (3); commit"
+
 // dba changes definitions and files of tables, and ends what others have prepared.
 type dba struct{ *client }
 
@@ -87,7 +91,7 @@ func (d *dba) one() error {
 		return after("alter table " + other + " set tablespace " + one(d.Rand, "second", "pg_default"))
 	case 9:
 		return d.script("alter table part detach partition part_3", fmt.Sprintf("select pg_sleep(%d / 1000.0)", d.IntN(300)),
-			"alter table part attach partition part_3 for values in (3)")
+			attach)
 	case 10, 11:
 		return d.swap()
 	case 12:
@@ -99,7 +103,7 @@ func (d *dba) one() error {
 	case 15:
 		return d.script("checkpoint")
 	default: // the attachment failed, or was lost
-		return d.script("alter table part attach partition part_3 for values in (3)")
+		return d.script(attach)
 	}
 }
 

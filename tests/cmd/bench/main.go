@@ -7,6 +7,7 @@ import (
 
 	"gpujoin/tests/bench/ablation"
 	"gpujoin/tests/bench/join"
+	"gpujoin/tests/bench/kept"
 	"gpujoin/tests/bench/load"
 	"gpujoin/tests/bench/sim"
 	"gpujoin/tests/command"
@@ -17,6 +18,7 @@ import (
 func main() {
 	command.Main("bench", os.Args[1:], []command.Subcommand{
 		{Name: "join", Purpose: "joins of large tables, feeds, the cost of planning", Run: join.Run},
+		{Name: "kept", Purpose: "columns that the daemon keeps: what they cost and gain", Run: kept.Run},
 		{Name: "load", Purpose: "joins and short transactions of many clients", Run: load.Run},
 		{Name: "tpch", Purpose: "the queries of TPC-H", Run: tpch.Run},
 		{Name: "tpcds", Purpose: "the queries of TPC-DS", Run: tpcds.Run},
