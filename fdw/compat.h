@@ -8,6 +8,7 @@
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "commands/explain.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
@@ -15,6 +16,7 @@
 #include "pgstat.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "utils/acl.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -313,6 +315,17 @@ gj_relation_file(Relation rel, Oid *tablespace, Oid *database, uint32 *number)
 	*tablespace = rel->rd_node.spcNode;
 	*database = rel->rd_node.dbNode;
 	*number = rel->rd_node.relNode;
+#endif
+}
+
+/* Does the role own the table? */
+static inline bool
+gj_is_owner(Oid relid, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(RelationRelationId, relid, role);
+#else
+	return pg_class_ownercheck(relid, role);
 #endif
 }
 

@@ -106,7 +106,7 @@ func keptTable(t *kept.TableInfo) KeptTable {
 	out := KeptTable{
 		Cluster: t.Table.System, Database: t.Table.Database, Tablespace: t.Table.Tablespace, File: t.Table.File, Name: t.Name,
 		Blocks: t.Blocks, Bytes: t.Bytes, Uses: t.Uses, IdleS: time.Since(t.LastUse).Seconds(), Superseded: t.Superseded,
-		LastKept: t.Last.Kept, LastProved: t.Last.Proved, LastFed: t.Last.Fed, Reason: t.Last.Reason,
+		LastKept: t.Last.Kept, LastProved: t.Last.Proved, LastFed: t.Last.Fed, Reason: t.Last.Reason, Columns: []KeptColumn{},
 	}
 	for i := range t.Columns {
 		c := &t.Columns[i]

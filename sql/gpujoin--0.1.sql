@@ -115,11 +115,410 @@ CREATE VIEW memory AS
 
 COMMENT ON VIEW memory IS 'memory of gpujoind, by what uses it';
 
+-- What the daemon keeps between joins, of this cluster and this database: a row for each
+-- table's file. The view is empty if the daemon does not answer. docs/daemon.md, Status,
+-- describes the columns.
+CREATE VIEW kept AS
+    SELECT f.relid, coalesce(f.relid::pg_catalog.regclass::text, t.name) AS relation, c.columns, c.rows, t.bytes,
+           c.fraction, t.uses, pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => t.idle_s) AS last_use,
+           t.superseded, t.last_kept, t.last_proved, t.last_fed, nullif(t.reason, '') AS reason
+    FROM daemon_status() AS s
+         CROSS JOIN pg_catalog.pg_control_system() AS p
+         CROSS JOIN pg_catalog.jsonb_to_recordset(s.status #> '{kept,tables}') AS t(
+             system_identifier numeric, database oid, tablespace oid, file oid, name text, bytes bigint,
+             uses double precision, idle_s double precision, superseded boolean, columns pg_catalog.jsonb,
+             last_kept bigint, last_proved bigint, last_fed bigint, reason text)
+         CROSS JOIN LATERAL (SELECT pg_catalog.pg_filenode_relation(t.tablespace, t.file)::oid) AS f(relid)
+         CROSS JOIN LATERAL (
+             SELECT pg_catalog.array_agg(DISTINCT coalesce(a.attname::text, k.attnum::text)), pg_catalog.max(k.rows),
+                    pg_catalog.min(k.fraction)
+             FROM pg_catalog.jsonb_to_recordset(t.columns) AS k(attnum smallint, rows bigint, fraction double precision)
+                  LEFT JOIN pg_catalog.pg_attribute AS a
+                  ON a.attrelid OPERATOR(pg_catalog.=) f.relid AND a.attnum OPERATOR(pg_catalog.=) k.attnum) AS c(
+             columns, rows, fraction)
+    WHERE t.system_identifier OPERATOR(pg_catalog.=) p.system_identifier::numeric
+          AND t.database OPERATOR(pg_catalog.=)
+              (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database());
+
+COMMENT ON VIEW kept IS 'columns of tables that gpujoind keeps between joins';
+
+-- The jobs of this cluster whose tables are captured now, and what was captured and is
+-- copied. The view is empty if the daemon does not answer. docs/daemon.md, Status,
+-- describes the columns.
+CREATE VIEW keep_progress AS
+    SELECT t.job, t.pid, b.datname AS database,
+           CASE WHEN b.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+                THEN coalesce(pg_catalog.pg_filenode_relation(t.tablespace, t.file)::text, t.name)
+                ELSE t.name END AS relation,
+           t.phase, t.blocks_total, t.blocks_done
+    FROM daemon_status() AS s
+         CROSS JOIN pg_catalog.pg_control_system() AS p
+         CROSS JOIN pg_catalog.jsonb_to_recordset(s.status #> '{kept,progress}') AS t(
+             job bigint, pid integer, system_identifier numeric, database oid, tablespace oid, file oid, name text,
+             phase text, blocks_total bigint, blocks_done bigint)
+         LEFT JOIN pg_catalog.pg_database AS b ON b.oid OPERATOR(pg_catalog.=) t.database
+    WHERE t.system_identifier OPERATOR(pg_catalog.=) p.system_identifier::numeric;
+
+COMMENT ON VIEW keep_progress IS 'tables whose columns gpujoind captures or copies now';
+
+-- What became of the blocks of tables that the daemon keeps, in all joins of this session.
+CREATE FUNCTION session_blocks(OUT kept bigint, OUT proved bigint, OUT fed bigint, OUT captured bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpujoin_session_blocks'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION session_blocks() IS
+    'blocks of tables that gpujoind keeps, as the joins of this session got them';
+
+-- Drops what the daemon keeps of a table and of its partitions. Returns the bytes.
+CREATE FUNCTION forget(relation regclass) RETURNS bigint
+AS 'MODULE_PATHNAME', 'gpujoin_forget'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION forget(regclass) IS 'drops the columns that gpujoind keeps of a table';
+
+-- ---- gpujoin.keep() ----
+
+-- The pages of a table, and those of them whose rows all transactions see.
+CREATE FUNCTION pages_of(relation regclass, OUT blocks bigint, OUT visible bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpujoin_pages_of'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+-- Changes that are on disk can be kept.
+CREATE FUNCTION flush_wal() RETURNS void
+AS 'MODULE_PATHNAME', 'gpujoin_flush_wal'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+CREATE FUNCTION can_feed(type oid, typmod integer) RETURNS boolean
+AS 'MODULE_PATHNAME', 'gpujoin_can_feed'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+-- What the daemon keeps of a table. Everybody may know that, like the number of rows in
+-- pg_class. capturing: this session's captures have not been copied yet; progress changes
+-- while they are.
+CREATE FUNCTION kept_of(relation regclass, OUT failure text, OUT bytes_limit bigint, OUT bytes bigint,
+                        OUT reason text, OUT columns pg_catalog.jsonb, OUT capturing boolean, OUT progress bigint)
+RETURNS record
+LANGUAGE SQL VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT s.failure, (s.status #>> '{kept,limit}')::bigint, (t.t ->> 'bytes')::bigint, nullif(t.t ->> 'reason', ''),
+           coalesce(t.t -> 'columns', '[]'), p.n > 0, p.done
+    FROM daemon_status() AS s
+         CROSS JOIN pg_catalog.pg_control_system() AS c
+         JOIN pg_catalog.pg_class AS r ON r.oid OPERATOR(pg_catalog.=) relation
+         JOIN pg_catalog.pg_database AS b ON b.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+         LEFT JOIN LATERAL pg_catalog.jsonb_array_elements(s.status #> '{kept,tables}') AS t(t)
+             ON (t.t ->> 'system_identifier')::numeric OPERATOR(pg_catalog.=) c.system_identifier::numeric
+             AND (t.t ->> 'database')::oid OPERATOR(pg_catalog.=) b.oid
+             AND (t.t ->> 'tablespace')::oid OPERATOR(pg_catalog.=) coalesce(nullif(r.reltablespace, 0::oid), b.dattablespace)
+             AND (t.t ->> 'file')::oid OPERATOR(pg_catalog.=) pg_catalog.pg_relation_filenode(r.oid)
+         CROSS JOIN LATERAL (
+             SELECT pg_catalog.count(*), pg_catalog.sum((p ->> 'blocks_done')::bigint)::bigint
+             FROM pg_catalog.jsonb_array_elements(s.status #> '{kept,progress}') AS p
+             WHERE (p ->> 'pid')::integer OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()
+                   AND (p ->> 'system_identifier')::numeric OPERATOR(pg_catalog.=) c.system_identifier::numeric) AS p(n, done);
+END;
+
+-- The tables that have rows of their own among a table, its partitions and its children.
+CREATE FUNCTION leaves_of(relation regclass) RETURNS SETOF regclass
+LANGUAGE SQL STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    WITH RECURSIVE tree AS (
+        SELECT relation::oid AS oid
+        UNION
+        SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN tree AS t ON t.oid OPERATOR(pg_catalog.=) i.inhparent)
+    SELECT c.oid::regclass
+    FROM tree AS t JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) t.oid
+    WHERE c.relkind OPERATOR(pg_catalog.<>) 'p'
+    ORDER BY c.oid OPERATOR(pg_catalog.<>) relation::oid, c.oid::regclass::text COLLATE "C";
+END;
+
+-- Why nothing of a table can be kept, NULL if something can. What changes from one
+-- execution to the next is in fdw/feed/kept/gates.c.
+CREATE FUNCTION why_not_kept(relation regclass) RETURNS text
+LANGUAGE SQL VOLATILE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT CASE
+             WHEN c.relkind OPERATOR(pg_catalog.=) 'f' THEN 'it is a foreign table'
+             WHEN c.relkind NOT IN ('r', 'm') THEN 'it is not a table'
+             WHEN c.relpersistence OPERATOR(pg_catalog.<>) 'p' THEN 'it is not logged'
+             WHEN c.relnamespace IN ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace) THEN 'it is a system catalog'
+             WHEN m.amname OPERATOR(pg_catalog.<>) 'heap' THEN pg_catalog.format('its access method is %s', m.amname)
+             WHEN pg_catalog.pg_is_in_recovery() THEN 'the server is a standby'
+             WHEN coalesce(pg_catalog.current_setting('old_snapshot_threshold', true), '-1') OPERATOR(pg_catalog.<>) '-1'
+                 THEN 'old_snapshot_threshold is set'
+             WHEN pg_catalog.row_security_active(c.oid) THEN 'row-level security filters its rows for you'
+             WHEN p.blocks OPERATOR(pg_catalog.>) 32672000 THEN 'it is larger than 249 GB'
+             WHEN p.blocks OPERATOR(pg_catalog.=) 0 THEN 'it is empty'
+             WHEN p.visible OPERATOR(pg_catalog.=) 0 THEN '0 % of the pages are all-visible; run VACUUM'
+           END
+    FROM pg_catalog.pg_class AS c
+         LEFT JOIN pg_catalog.pg_am AS m ON m.oid OPERATOR(pg_catalog.=) c.relam,
+         pages_of(relation) AS p
+    WHERE c.oid OPERATOR(pg_catalog.=) relation::oid;
+END;
+
+-- Columns of a table that can be fed, in their order. It is an error if one of those that
+-- are asked for does not exist or cannot be fed.
+CREATE FUNCTION feedable_columns(relation regclass, wanted text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    found text[];
+    name text;
+BEGIN
+    SELECT array_agg(attname::text ORDER BY attnum) INTO found
+    FROM pg_attribute
+    WHERE attrelid = relation AND attnum > 0 AND NOT attisdropped AND attgenerated <> 'v'
+          AND gpujoin.can_feed(atttypid, atttypmod) AND (wanted IS NULL OR attname = ANY (wanted));
+    FOREACH name IN ARRAY coalesce(wanted, '{}') LOOP
+        CONTINUE WHEN name = ANY (found);
+        IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = relation AND attnum > 0 AND NOT attisdropped AND attname = name) THEN
+            RAISE feature_not_supported USING
+                MESSAGE = format('gpujoind cannot keep column %I of table %s', name, relation),
+                DETAIL = (SELECT format('Columns of type %s are not fed to gpujoind.', format_type(atttypid, atttypmod))
+                          FROM pg_attribute WHERE attrelid = relation AND attname = name);
+        END IF;
+        RAISE undefined_column USING MESSAGE = format('column %I of table %s does not exist', name, relation);
+    END LOOP;
+    RETURN coalesce(found, '{}');
+END $$;
+
+-- Feeds columns of one table to the daemon, which captures them. Returns why it did not.
+CREATE FUNCTION feed_columns(relation regclass, columns text[]) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET gpujoin.enabled = on
+SET gpujoin.debug_force = on
+SET gpujoin.min_rows = 0
+SET gpujoin.enable_aggregates = on
+SET gpujoin.verify = off
+SET gpujoin.explain_rejected = off
+SET gpujoin.keep = always
+AS $$
+DECLARE
+    -- so many columns that a row of the daemon's batch stays small
+    most CONSTANT int := 100;
+    plan jsonb;
+BEGIN
+    PERFORM gpujoin.flush_wal();
+    FOR i IN 1 .. cardinality(columns) BY most LOOP
+        EXECUTE (
+            SELECT format('EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, FORMAT json) SELECT count(*) FILTER (WHERE %s) FROM ONLY %I.%I',
+                          (SELECT string_agg(format('%I IS NULL', name), ' OR ')
+                           FROM unnest(columns[i : i + most - 1]) AS name),
+                          n.nspname, c.relname)
+            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation)
+        INTO plan;
+        plan := jsonb_path_query_first(plan, 'strict $.**?(@."Node Type" == "Custom Scan")');
+        IF plan IS NULL THEN
+            RETURN 'the planner did not offload its scan';
+        ELSIF plan ? 'Fallback' THEN
+            RETURN plan ->> 'Fallback';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION sentence(reason text) RETURNS text
+LANGUAGE SQL IMMUTABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT pg_catalog.upper(pg_catalog.left(reason, 1)) || pg_catalog.substr(reason, 2) || '.';
+END;
+
+-- Waits until what this session has captured has been copied, or nothing happens any more.
+CREATE FUNCTION wait_for_copies(relation regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    k record;
+    progress bigint := -1;
+    since timestamptz := clock_timestamp();
+BEGIN
+    LOOP
+        SELECT * INTO k FROM gpujoin.kept_of(relation);
+        EXIT WHEN k.failure IS NOT NULL OR NOT k.capturing;
+        IF k.progress <> progress THEN
+            progress := k.progress;
+            since := clock_timestamp();
+        ELSIF clock_timestamp() > since + interval '10 s' THEN
+            RAISE WARNING 'gpujoind has not copied all columns of table % yet', relation
+                USING HINT = 'See the view gpujoin.keep_progress.';
+            EXIT;
+        END IF;
+        PERFORM pg_sleep(0.005);
+    END LOOP;
+END $$;
+
+-- Keeps columns of a table, or all of them, from now on. Each partition and each child has a
+-- row of its own, with the least number of rows and the least fraction of its pages that are
+-- kept of any of these columns.
+CREATE FUNCTION keep(relation regclass, columns text[] DEFAULT NULL)
+RETURNS TABLE (leaf regclass, kept_columns text[], rows bigint, bytes bigint, fraction double precision)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    wanted text[];
+    reason text;
+    k record;
+    pages record;
+BEGIN
+    IF relation IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT * INTO k FROM gpujoin.kept_of(relation);
+    IF k.failure IS NOT NULL THEN
+        RAISE connection_failure USING MESSAGE = 'gpujoind cannot keep anything', DETAIL = k.failure;
+    ELSIF k.bytes_limit = 0 THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = 'gpujoind cannot keep anything', DETAIL = 'Its option --keep-memory is 0.';
+    END IF;
+    FOR leaf IN SELECT * FROM gpujoin.leaves_of(relation) LOOP
+        -- the root of a tree without rows of its own
+        CONTINUE WHEN leaf = relation AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = relation)
+                      AND (SELECT p.blocks = 0 FROM gpujoin.pages_of(leaf) AS p);
+        wanted := gpujoin.feedable_columns(leaf, keep.columns);
+        IF keep.columns IS NULL AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = leaf AND attnum > 0 AND NOT attisdropped
+                                            AND attname <> ALL (wanted)) THEN
+            RAISE NOTICE 'gpujoind does not keep all columns of table %', leaf
+                USING DETAIL = (SELECT format('It cannot be fed %s.', string_agg(quote_ident(attname), ', ' ORDER BY attnum)) FROM pg_attribute
+                                WHERE attrelid = leaf AND attnum > 0 AND NOT attisdropped AND attname <> ALL (wanted));
+        END IF;
+        reason := coalesce(gpujoin.why_not_kept(leaf), CASE WHEN cardinality(wanted) = 0 THEN 'no column can be fed' END,
+                           gpujoin.feed_columns(leaf, wanted));
+        IF reason IS NOT NULL THEN
+            IF leaf = relation AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = relation) THEN
+                RAISE object_not_in_prerequisite_state USING
+                    MESSAGE = format('gpujoind cannot keep columns of table %s', leaf), DETAIL = gpujoin.sentence(reason);
+            END IF;
+            RAISE WARNING 'gpujoind cannot keep columns of table %', leaf USING DETAIL = gpujoin.sentence(reason);
+        ELSE
+            PERFORM gpujoin.wait_for_copies(leaf);
+        END IF;
+        SELECT * INTO k FROM gpujoin.kept_of(leaf);
+        SELECT coalesce(array_agg(f.attname ORDER BY f.attnum), '{}'), coalesce(min(f.rows), 0), coalesce(sum(f.bytes), 0),
+               CASE WHEN count(*) < cardinality(wanted) THEN 0 ELSE coalesce(min(f.fraction), 0) END
+        INTO kept_columns, rows, bytes, fraction
+        FROM (SELECT a.attname::text, a.attnum, max(c.rows) AS rows, sum(c.bytes) AS bytes, max(c.fraction) AS fraction
+              FROM jsonb_to_recordset(k.columns) AS c(attnum smallint, rows bigint, bytes bigint, fraction double precision)
+                   JOIN pg_attribute AS a ON a.attrelid = leaf AND a.attnum = c.attnum
+              WHERE a.attname = ANY (wanted) GROUP BY 1, 2) AS f;
+        SELECT * INTO pages FROM gpujoin.pages_of(leaf);
+        IF reason IS NULL AND fraction < pages.visible::float8 / pages.blocks - 0.0001 THEN
+            RAISE WARNING 'gpujoind keeps columns of % %% of the pages of table %', floor(100 * fraction), leaf
+                USING DETAIL = coalesce(gpujoin.sentence(k.reason), 'Pages with very long values are not kept.');
+        ELSIF reason IS NULL AND pages.visible < pages.blocks THEN
+            RAISE NOTICE '% %% of the pages of table % are all-visible', floor(100.0 * pages.visible / pages.blocks), leaf
+                USING HINT = 'The others are not kept. Run VACUUM.';
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+COMMENT ON FUNCTION keep(regclass, text[]) IS 'lets gpujoind keep columns of a table from now on';
+
+-- ---- gpujoin.check_kept() ----
+
+-- The rows of a table, as text: those that the daemon keeps, or those of the table alone.
+-- The join finds no partner. It is there because the daemon executes joins.
+CREATE FUNCTION rows_to_check(relation regclass, columns text[], key text) RETURNS text
+LANGUAGE SQL STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT pg_catalog.format('SELECT ROW(%s)::text COLLATE "C" AS x FROM ONLY %s AS t', l.list, q.name)
+           || CASE WHEN key IS NULL THEN ''
+                   ELSE pg_catalog.format(' LEFT JOIN (SELECT %1$I FROM ONLY %2$s LIMIT 0) AS n ON n.%1$I = t.%1$I', key, q.name) END
+           || ' OFFSET 0'
+    FROM (SELECT pg_catalog.string_agg(pg_catalog.format('t.%I', name), ', ') FROM pg_catalog.unnest(columns) AS name) AS l(list),
+         (SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
+          FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+          WHERE c.oid OPERATOR(pg_catalog.=) relation::oid) AS q(name);
+END;
+
+CREATE FUNCTION rows_of_check(query text, offloaded boolean) RETURNS SETOF text
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM set_config('gpujoin.enabled', offloaded::text, true);
+    RETURN QUERY EXECUTE query;
+END $$;
+
+-- Compares the values that the daemon keeps of a table with those in the table, under one
+-- snapshot. The function is STABLE, so all its queries have the snapshot of the query that
+-- calls it. Two hashes of each row as text are added up. Only if the sums differ are all
+-- rows compared.
+CREATE FUNCTION check_kept(relation regclass)
+RETURNS TABLE (leaf regclass, compared_columns text[], rows bigint, kept_blocks bigint, blocks bigint, differences bigint)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET gpujoin.enabled = on
+SET gpujoin.debug_force = on
+SET gpujoin.min_rows = 0
+SET gpujoin.verify = off
+SET gpujoin.explain_rejected = off
+SET gpujoin.keep = auto
+SET extra_float_digits = 3
+AS $$
+DECLARE
+    k record;
+    before record;
+    after record;
+    kept record;
+    heap record;
+    key text;
+    hashes CONSTANT text := 'SELECT count(*) AS rows, sum(hashtextextended(x, 0)) AS a, sum(hashtextextended(x, 1)) AS b FROM (%s) AS r';
+    found_any boolean := false;
+BEGIN
+    FOR leaf IN SELECT * FROM gpujoin.leaves_of(relation) LOOP
+        SELECT * INTO k FROM gpujoin.kept_of(leaf);
+        IF k.failure IS NOT NULL THEN
+            RAISE connection_failure USING MESSAGE = 'gpujoind does not answer', DETAIL = k.failure;
+        END IF;
+        -- forms 0 and 1 are the values themselves (fdw/job/job.h); others are keys of joins
+        SELECT array_agg(DISTINCT a.attname::text),
+               min(a.attname::text) FILTER (WHERE a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'oid'::regtype,
+                       'date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype, 'uuid'::regtype, 'numeric'::regtype,
+                       'text'::regtype, 'varchar'::regtype))
+        INTO compared_columns, key
+        FROM jsonb_to_recordset(k.columns) AS c(attnum smallint, form int)
+             JOIN pg_attribute AS a ON a.attrelid = leaf AND a.attnum = c.attnum AND NOT a.attisdropped
+        WHERE c.form <= 1;
+        CONTINUE WHEN compared_columns IS NULL;
+        IF key IS NULL THEN
+            RAISE feature_not_supported USING MESSAGE = format('kept columns of table %s cannot be checked', leaf),
+                DETAIL = 'None of them can be the key of a join.';
+        END IF;
+        SELECT * INTO before FROM gpujoin.session_blocks();
+        PERFORM set_config('gpujoin.enabled', 'on', true);
+        EXECUTE format(hashes, gpujoin.rows_to_check(leaf, compared_columns, key)) INTO kept;
+        SELECT * INTO after FROM gpujoin.session_blocks();
+        kept_blocks := after.kept + after.proved - before.kept - before.proved;
+        CONTINUE WHEN kept_blocks = 0;
+        blocks := kept_blocks + after.fed - before.fed;
+        PERFORM set_config('gpujoin.enabled', 'off', true);
+        EXECUTE format(hashes, gpujoin.rows_to_check(leaf, compared_columns, NULL)) INTO heap;
+        rows := heap.rows;
+        differences := 0;
+        IF kept IS DISTINCT FROM heap THEN
+            SELECT sum(abs(d.n)) INTO differences
+            FROM (SELECT sum(u.side) AS n
+                  FROM (SELECT x, 1 AS side FROM gpujoin.rows_of_check(gpujoin.rows_to_check(leaf, compared_columns, key), true) AS x
+                        UNION ALL
+                        SELECT x, -1 FROM gpujoin.rows_of_check(gpujoin.rows_to_check(leaf, compared_columns, NULL), false) AS x) AS u
+                  GROUP BY u.x COLLATE "C") AS d;
+            differences := greatest(differences, 1);
+        END IF;
+        found_any := true;
+        RETURN NEXT;
+    END LOOP;
+    IF NOT found_any THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = format('gpujoind keeps nothing of table %s that a query could use now', relation),
+            HINT = format('Run "SELECT * FROM gpujoin.keep(%L)".', relation);
+    END IF;
+END $$;
+
+COMMENT ON FUNCTION check_kept(regclass) IS 'compares what gpujoind keeps of a table with the table';
+
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
-REVOKE ALL ON jobs, devices, links, memory FROM PUBLIC;
-GRANT USAGE ON SCHEMA gpujoin TO pg_monitor;
+REVOKE ALL ON jobs, devices, links, memory, kept, keep_progress FROM PUBLIC;
+GRANT USAGE ON SCHEMA gpujoin TO PUBLIC;
 GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
-GRANT SELECT ON jobs, devices, links, memory TO pg_monitor;
+GRANT SELECT ON jobs, devices, links, memory, kept, keep_progress TO pg_monitor;
 
 -- Only backends that have loaded the library have the planner's hooks.
 DO $$

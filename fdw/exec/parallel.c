@@ -301,6 +301,8 @@ take_report(GjState *state)
 		strlcpy(state->report.fallback, shared->reason, sizeof(state->report.fallback));
 		gj_log_fallback(state, shared->reason, shared->fault);
 	}
+	for (int i = 0; i < state->plan->ninputs; i++)
+		gj_add_blocks(&gj_session_blocks, &shared->blocks[i]);
 	if (state->css.ss.ps.instrument == NULL)
 		return;
 	SpinLockAcquire(&shared->mutex);

@@ -94,6 +94,12 @@ extern void gj_shared_ended(GjShared *shared);
 /* Stores a daemon's report of length bytes for the leader. */
 extern void gj_shared_keep_report(GjShared *shared, const void *body, Size length);
 
+/* What became of the blocks of kept tables in all jobs of this backend. */
+extern GjBlockCounts gj_session_blocks;
+
+/* Adds counts to others. */
+extern void gj_add_blocks(GjBlockCounts *to, const GjBlockCounts *counts);
+
 /* Adds what became of the blocks that this participant claimed. */
 extern void gj_shared_count_blocks(GjShared *shared, int input, const GjBlockCounts *counts);
 

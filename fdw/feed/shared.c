@@ -100,16 +100,22 @@ gj_shared_elect(GjShared *shared, int input)
 	return pg_atomic_test_set_flag(&shared->taken[input]);
 }
 
+GjBlockCounts gj_session_blocks;
+
+void
+gj_add_blocks(GjBlockCounts *to, const GjBlockCounts *counts)
+{
+	to->kept += counts->kept;
+	to->proved += counts->proved;
+	to->fed += counts->fed;
+	to->captured += counts->captured;
+}
+
 void
 gj_shared_count_blocks(GjShared *shared, int input, const GjBlockCounts *counts)
 {
-	GjBlockCounts *all = &shared->blocks[input];
-
 	SpinLockAcquire(&shared->mutex);
-	all->kept += counts->kept;
-	all->proved += counts->proved;
-	all->fed += counts->fed;
-	all->captured += counts->captured;
+	gj_add_blocks(&shared->blocks[input], counts);
 	SpinLockRelease(&shared->mutex);
 }
 

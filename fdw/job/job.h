@@ -315,6 +315,9 @@ extern GjPlan *gj_plan_read(CustomScan *scan);
 /* Version of the job's format, docs/job.md. */
 #define GJ_JOB_VERSION 3
 
+/* The name by which the daemon knows a table: schema.table. */
+extern char *gj_table_name(Oid relid);
+
 /* Returns palloc'd text.  Looks up the names of the tables. */
 extern char *gj_static_json(const GjPlan *plan);
 

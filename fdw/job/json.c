@@ -18,18 +18,30 @@
  * Names are for display only: text that is not UTF-8 is replaced, never an
  * error.
  */
-static void
-append_name(StringInfo json, const GjInput *input)
+static char *
+to_utf8(char *name)
 {
-	const char *schema = get_namespace_name(get_rel_namespace(input->relid));
-	char	   *name = input->name != NULL ? pstrdup(input->name) :
-		psprintf("%s.%s", schema ? schema : "?", get_rel_name(input->relid));
-
 	if (GetDatabaseEncoding() != PG_UTF8)
 		for (char *c = name; *c != '\0'; c++)
 			if (IS_HIGHBIT_SET(*c))
 				*c = '?';
-	escape_json(json, name);
+	return name;
+}
+
+char *
+gj_table_name(Oid relid)
+{
+	const char *schema = get_namespace_name(get_rel_namespace(relid));
+	const char *name = get_rel_name(relid);
+
+	return to_utf8(psprintf("%s.%s", schema ? schema : "?", name ? name : "?"));
+}
+
+static void
+append_name(StringInfo json, const GjInput *input)
+{
+	escape_json(json, input->name != NULL ? to_utf8(pstrdup(input->name)) :
+				gj_table_name(input->relid));
 }
 
 static void

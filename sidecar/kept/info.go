@@ -71,12 +71,13 @@ func (s *Store) Counters() Counters {
 	return c
 }
 
-// Tables describes all tables of which something is kept, by name.
+// Tables describes all tables of which something is kept, or would be with more memory, by
+// name.
 func (s *Store) Tables() (out []TableInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tables {
-		if info := s.info(t); len(info.Columns) > 0 {
+		if info := s.info(t); len(info.Columns) > 0 || info.Last.Reason == reasonNoMemory {
 			out = append(out, info)
 		}
 	}

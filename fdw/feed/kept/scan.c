@@ -338,6 +338,8 @@ gj_feed_kept(GjFeeder *feeder, int input, GjWriter *writer)
 	feeder->blocks[input] = s->blocks;
 	if (feeder->shared != NULL)
 		gj_shared_count_blocks(feeder->shared, input, &s->blocks);
+	else
+		gj_add_blocks(&gj_session_blocks, &s->blocks);
 	pfree(s);
 	return ok;
 }
