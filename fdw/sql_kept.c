@@ -8,6 +8,7 @@
 #include "access/relation.h"
 #include "access/visibilitymap.h"
 #include "access/xlog.h"
+#include "access/xlog_internal.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "fmgr.h"
@@ -147,6 +148,18 @@ gpujoin_can_feed(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(gj_describe_payload(PG_GETARG_OID(0), PG_GETARG_INT32(1), &column));
 }
 
+/* The end of the last record.  The next one begins after the header of a new page. */
+static XLogRecPtr
+end_of_wal(void)
+{
+	XLogRecPtr	next = GetXLogInsertRecPtr();
+	uint32		offset = next % XLOG_BLCKSZ;
+	uint32		header = XLogSegmentOffset(next, wal_segment_size) < XLOG_BLCKSZ ?
+		SizeOfXLogLongPHD : SizeOfXLogShortPHD;
+
+	return offset <= header ? next - offset : next;
+}
+
 /*
  * Writes all WAL so far to disk: a page whose last change is not on disk cannot be
  * kept.  VACUUM itself does not wait for that.
@@ -155,7 +168,7 @@ Datum
 gpujoin_flush_wal(PG_FUNCTION_ARGS)
 {
 	if (!RecoveryInProgress())
-		XLogFlush(GetXLogInsertRecPtr());
+		XLogFlush(end_of_wal());
 	PG_RETURN_VOID();
 }
 

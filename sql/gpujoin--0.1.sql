@@ -118,10 +118,11 @@ COMMENT ON VIEW memory IS 'memory of gpujoind, by what uses it';
 -- What the daemon keeps between joins, of this cluster and this database: a row for each
 -- table's file. The view is empty if the daemon does not answer. docs/daemon.md, Status,
 -- describes the columns.
-CREATE VIEW kept AS
-    SELECT f.relid, coalesce(f.relid::pg_catalog.regclass::text, t.name) AS relation, c.columns, c.rows, t.bytes,
-           c.fraction, t.uses, pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => t.idle_s) AS last_use,
-           t.superseded, t.last_kept, t.last_proved, t.last_fed, nullif(t.reason, '') AS reason
+CREATE VIEW kept(
+    relid, relation, columns, rows, bytes, fraction, uses, last_use, superseded, last_kept, last_proved, last_fed, reason) AS
+    SELECT f.relid, coalesce(f.relid::pg_catalog.regclass::text, t.name), c.columns, c.rows, t.bytes,
+           c.fraction, t.uses, pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => t.idle_s),
+           t.superseded, t.last_kept, t.last_proved, t.last_fed, nullif(t.reason, '')
     FROM daemon_status() AS s
          CROSS JOIN pg_catalog.pg_control_system() AS p
          CROSS JOIN pg_catalog.jsonb_to_recordset(s.status #> '{kept,tables}') AS t(
@@ -145,11 +146,12 @@ COMMENT ON VIEW kept IS 'columns of tables that gpujoind keeps between joins';
 -- The jobs of this cluster whose tables are captured now, and what was captured and is
 -- copied. The view is empty if the daemon does not answer. docs/daemon.md, Status,
 -- describes the columns.
-CREATE VIEW keep_progress AS
-    SELECT t.job, t.pid, b.datname AS database,
+CREATE VIEW keep_progress(
+    job, pid, database, relation, phase, blocks_total, blocks_done) AS
+    SELECT t.job, t.pid, b.datname,
            CASE WHEN b.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
                 THEN coalesce(pg_catalog.pg_filenode_relation(t.tablespace, t.file)::text, t.name)
-                ELSE t.name END AS relation,
+                ELSE t.name END,
            t.phase, t.blocks_total, t.blocks_done
     FROM daemon_status() AS s
          CROSS JOIN pg_catalog.pg_control_system() AS p
@@ -366,7 +368,7 @@ BEGIN
     END IF;
     SELECT * INTO k FROM gpujoin.kept_of(relation);
     IF k.failure IS NOT NULL THEN
-        RAISE connection_failure USING MESSAGE = 'gpujoind cannot keep anything', DETAIL = k.failure;
+        RAISE connection_failure USING MESSAGE = 'gpujoind cannot keep anything', DETAIL = gpujoin.sentence(k.failure);
     ELSIF k.bytes_limit = 0 THEN
         RAISE object_not_in_prerequisite_state USING MESSAGE = 'gpujoind cannot keep anything', DETAIL = 'Its option --keep-memory is 0.';
     END IF;
@@ -401,7 +403,8 @@ BEGIN
                    JOIN pg_attribute AS a ON a.attrelid = leaf AND a.attnum = c.attnum
               WHERE a.attname = ANY (wanted) GROUP BY 1, 2) AS f;
         SELECT * INTO pages FROM gpujoin.pages_of(leaf);
-        IF reason IS NULL AND fraction < pages.visible::float8 / pages.blocks - 0.0001 THEN
+        -- few pages that have changed are no reason to copy all that are near them (sidecar/kept/plan.go)
+        IF reason IS NULL AND fraction < 63.0 / 64 * pages.visible / pages.blocks THEN
             RAISE WARNING 'gpujoind keeps columns of % %% of the pages of table %', floor(100 * fraction), leaf
                 USING DETAIL = coalesce(gpujoin.sentence(k.reason), 'Pages with very long values are not kept.');
         ELSIF reason IS NULL AND pages.visible < pages.blocks THEN
@@ -467,7 +470,7 @@ BEGIN
     FOR leaf IN SELECT * FROM gpujoin.leaves_of(relation) LOOP
         SELECT * INTO k FROM gpujoin.kept_of(leaf);
         IF k.failure IS NOT NULL THEN
-            RAISE connection_failure USING MESSAGE = 'gpujoind does not answer', DETAIL = k.failure;
+            RAISE connection_failure USING MESSAGE = 'gpujoind does not answer', DETAIL = gpujoin.sentence(k.failure);
         END IF;
         -- forms 0 and 1 are the values themselves (fdw/job/job.h); others are keys of joins
         SELECT array_agg(DISTINCT a.attname::text),

@@ -29,6 +29,7 @@ type step struct {
 
 func main() {
 	only := flag.String("only", "", "run one group: lint, unit, cuda, regress or e2e; or gpu or multi, on a machine with GPUs")
+	flag.StringVar(&chosen, "tests", "", "with -only regress: run these tests of sql/regress and sql/isolation alone, with commas between")
 	documents := flag.String("documents", "", "write the job documents of sql/regress to this file, and nothing else")
 	diff := flag.Bool("diff-documents", false, "compare two such files, which are the arguments")
 	flag.Parse()

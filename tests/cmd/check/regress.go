@@ -15,6 +15,9 @@ import (
 	"gpujoin/tests/harness"
 )
 
+// chosen are the tests that run, with commas between; "": all.
+var chosen string
+
 func regressSteps() []step {
 	steps := []step{
 		{"regress", "pg_regress", regress("regress", "sql", ".sql", selected, nil)},
@@ -46,6 +49,12 @@ func regress(suite, inputs, ending string, find finder, daemon harness.DaemonOpt
 		tests, err := inOrder(root, suite, files, ending)
 		if err != nil {
 			return one(false, err.Error())
+		}
+		if chosen != "" {
+			tests = slices.DeleteFunc(tests, func(test string) bool { return !slices.Contains(strings.Split(chosen, ","), test) })
+		}
+		if len(tests) == 0 {
+			return outcome{note: "none of the tests"}
 		}
 		o, err := runRegress(root, server, suite, tests, daemon)
 		if err != nil {
