@@ -293,6 +293,10 @@ SET search_path = pg_catalog, pg_temp
 SET gpujoin.enabled = on
 SET gpujoin.debug_force = on
 SET gpujoin.min_rows = 0
+SET enable_seqscan = on
+SET enable_indexscan = off
+SET enable_indexonlyscan = off
+SET enable_bitmapscan = off
 SET gpujoin.enable_aggregates = on
 SET gpujoin.verify = off
 SET gpujoin.explain_rejected = off
@@ -406,7 +410,7 @@ BEGIN
         -- few pages that have changed are no reason to copy all that are near them (sidecar/kept/plan.go)
         IF reason IS NULL AND fraction < 63.0 / 64 * pages.visible / pages.blocks THEN
             RAISE WARNING 'gpujoind keeps columns of % %% of the pages of table %', floor(100 * fraction), leaf
-                USING DETAIL = coalesce(gpujoin.sentence(k.reason), 'Pages with very long values are not kept.');
+                USING DETAIL = coalesce(gpujoin.sentence(k.reason), CASE WHEN fraction > 0 THEN 'Pages with very long values are not kept.' END);
         ELSIF reason IS NULL AND pages.visible < pages.blocks THEN
             RAISE NOTICE '% %% of the pages of table % are all-visible', floor(100.0 * pages.visible / pages.blocks), leaf
                 USING HINT = 'The others are not kept. Run VACUUM.';
@@ -444,7 +448,7 @@ END $$;
 -- Compares the values that the daemon keeps of a table with those in the table, under one
 -- snapshot. The function is STABLE, so all its queries have the snapshot of the query that
 -- calls it. Two hashes of each row as text are added up. Only if the sums differ are all
--- rows compared.
+-- rows compared. With gpujoin.keep = always, small tables are served, too.
 CREATE FUNCTION check_kept(relation regclass)
 RETURNS TABLE (leaf regclass, compared_columns text[], rows bigint, kept_blocks bigint, blocks bigint, differences bigint)
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -452,9 +456,13 @@ SET search_path = pg_catalog, pg_temp
 SET gpujoin.enabled = on
 SET gpujoin.debug_force = on
 SET gpujoin.min_rows = 0
+SET enable_seqscan = on
+SET enable_indexscan = off
+SET enable_indexonlyscan = off
+SET enable_bitmapscan = off
 SET gpujoin.verify = off
 SET gpujoin.explain_rejected = off
-SET gpujoin.keep = auto
+SET gpujoin.keep = always
 SET extra_float_digits = 3
 AS $$
 DECLARE
@@ -472,11 +480,13 @@ BEGIN
         IF k.failure IS NOT NULL THEN
             RAISE connection_failure USING MESSAGE = 'gpujoind does not answer', DETAIL = gpujoin.sentence(k.failure);
         END IF;
-        -- forms 0 and 1 are the values themselves (fdw/job/job.h); others are keys of joins
+        -- Forms 0 and 1 are the values themselves (fdw/job/job.h), others are keys of joins. A key whose
+        -- form is that of its value is wanted: a text last, because it may be too long.
         SELECT array_agg(DISTINCT a.attname::text),
-               min(a.attname::text) FILTER (WHERE a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'oid'::regtype,
-                       'date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype, 'uuid'::regtype, 'numeric'::regtype,
-                       'text'::regtype, 'varchar'::regtype))
+               (array_agg(a.attname ORDER BY a.attlen < 0 AND c.form = 0, a.attnum)
+                    FILTER (WHERE a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'oid'::regtype, 'date'::regtype,
+                                                 'timestamp'::regtype, 'timestamptz'::regtype, 'uuid'::regtype, 'text'::regtype, 'varchar'::regtype)
+                                  OR (a.atttypid = 'numeric'::regtype AND c.form = 1)))[1]
         INTO compared_columns, key
         FROM jsonb_to_recordset(k.columns) AS c(attnum smallint, form int)
              JOIN pg_attribute AS a ON a.attrelid = leaf AND a.attnum = c.attnum AND NOT a.attisdropped

@@ -4,6 +4,7 @@ CREATE EXTENSION IF NOT EXISTS gpujoin;
 RESET client_min_messages;
 CREATE SCHEMA kept;
 SET search_path = kept;
+\set SHOW_CONTEXT never
 SET max_parallel_workers_per_gather = 0;
 -- VACUUM marks pages as all-visible only if the commit is on disk
 SET synchronous_commit = on;
