@@ -97,7 +97,7 @@ func expected(err error) bool {
 	}
 	switch harness.SQLState(err) {
 	case "40001", "40P01", "55P03", "55006", "57P01", "57P02", "57P03", "25P02", "08006",
-		"42P01", "42703", "42701", "42P07", "42704", "42710", "42809", "23514", "55000", "0A000", "22023", "21000", "23505":
+		"42P01", "42703", "42701", "42P07", "42704", "42710", "42809", "42804", "42P16", "23514", "55000", "0A000", "22023", "21000", "23505":
 		return true
 	}
 	// Of two sessions that change the same row of the catalogue, or of which one drops a table.
