@@ -15,6 +15,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -76,9 +77,14 @@ forget_all(GjConnection *conn, Oid relid, uint64 *bytes)
 	ListCell   *lc;
 	bool		ok = true;
 
+	/* that locks the children */
+	LockRelationOid(relid, AccessShareLock);
 	foreach(lc, find_all_inheritors(relid, AccessShareLock, NULL))
 	{
-		Relation	rel = relation_open(lfirst_oid(lc), NoLock);
+		Relation	rel = try_relation_open(lfirst_oid(lc), NoLock);
+
+		if (rel == NULL)
+			continue;			/* dropped meanwhile */
 
 		ok = ok && (!is_stored(rel) || forget(conn, rel, bytes));
 		relation_close(rel, NoLock);

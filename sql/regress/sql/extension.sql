@@ -66,6 +66,8 @@ SELECT count(*) > 0 AS answered FROM gpujoin.devices;
 SELECT count(*) >= 0 AS allowed FROM gpujoin.jobs;
 SELECT count(*) >= 0 AS allowed FROM gpujoin.links;
 SELECT count(*) > 0 AS answered FROM gpujoin.memory;
+SELECT count(*) >= 0 AS allowed FROM gpujoin.kept;
+SELECT count(*) >= 0 AS allowed FROM gpujoin.keep_progress;
 RESET ROLE;
 DROP ROLE regress_gpujoin_user;
 

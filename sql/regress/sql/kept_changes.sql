@@ -185,8 +185,7 @@ BEGIN;
 TRUNCATE t;
 COPY t (id, dim, v, note) FROM PROGRAM 'seq 1 5000 | sed "s/.*/&\t1\t2\tcopied/"' (FREEZE);
 COMMIT;
--- the number of pages depends on the version
-SELECT split_part(kept.same(:'q'), ', blocks', 1) AS same;
+SELECT kept.same(:'q');
 VACUUM t;
-SELECT split_part(kept.same(:'q'), ', blocks', 1) AS same;
+SELECT kept.same(:'q');
 DROP TABLE t;
