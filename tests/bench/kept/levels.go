@@ -34,10 +34,10 @@ const blocksPerGroup = 32672
 func (b *bench) levels() error {
 	n := int(b.gb * (1 << 30) / 8192)
 	say("levels: filling %d blocks", n)
-	err := b.exec(`create table pages (id int4, v int4, padding text); alter table pages alter padding set storage plain;
-		create table few (id int4, v int4, padding text); alter table few alter padding set storage plain;
-		insert into pages select i, 0, repeat('.', 4500) from generate_series(1, %d) i;
-		insert into few select i, 0, repeat('.', 4500) from generate_series(1, 20) i;
+	err := b.exec(`create table pages (id int4, v int4, padding text) with (fillfactor = 50); alter table pages alter padding set storage plain;
+		create table few (id int4, v int4, padding text) with (fillfactor = 50); alter table few alter padding set storage plain;
+		insert into pages select i, 0, repeat('.', 3500) from generate_series(1, %d) i;
+		insert into few select i, 0, repeat('.', 3500) from generate_series(1, 20) i;
 		create index on pages (id)`, n)
 	if err == nil {
 		err = b.ready("pages", "few")
@@ -74,7 +74,8 @@ func (b *bench) levels() error {
 			l.Level2Ms, l.Level2NsPerPage, l.NewMs, l.NewNsPerPage, l.FedMs)})
 }
 
-// level2 measures the query after a change of one block in each group, and VACUUM.
+// level2 measures the query after a change of one block in each group, whose new version of
+// the row is in the same block, and VACUUM.
 func (b *bench) level2(l *Levels, query string, n int) error {
 	change := func() error {
 		for at := 5; at <= n; at += blocksPerGroup {
