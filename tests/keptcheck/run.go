@@ -89,6 +89,7 @@ func Check(ctx context.Context, env *harness.Env, o Options) (*Report, error) {
 	}
 	c.watch(running)
 	all.Wait()
+	c.report.Kills = w.kills.Load()
 	c.report.Seconds = measure.Round(time.Since(c.began).Seconds(), 1)
 	if broken := w.broken(); broken != "" {
 		failed = errors.Join(failed, errors.New(broken))
