@@ -399,7 +399,8 @@ BEGIN
             PERFORM gpujoin.wait_for_copies(leaf);
         END IF;
         SELECT * INTO k FROM gpujoin.kept_of(leaf);
-        SELECT coalesce(array_agg(f.attname ORDER BY f.attnum), '{}'), coalesce(min(f.rows), 0), coalesce(sum(f.bytes), 0),
+        SELECT coalesce(array_agg(f.attname ORDER BY f.attnum), '{}'),
+               CASE WHEN count(*) < cardinality(wanted) THEN 0 ELSE coalesce(min(f.rows), 0) END, coalesce(sum(f.bytes), 0),
                CASE WHEN count(*) < cardinality(wanted) THEN 0 ELSE coalesce(min(f.fraction), 0) END
         INTO kept_columns, rows, bytes, fraction
         FROM (SELECT a.attname::text, a.attnum, max(c.rows) AS rows, sum(c.bytes) AS bytes, max(c.fraction) AS fraction
