@@ -211,7 +211,8 @@ index_selectivity(const IndexOptInfo *index, Index relid, const Equality *found,
 
 /*
  * Stores the growth if the columns compared contain all columns of a unique
- * index of the relation: then each row of the other side finds one row.
+ * index of the relation: then each row of the other side finds one row.  Among several
+ * such relations, the one with the greatest growth has the index of most columns.
  */
 static bool
 unique_growth(RelOptInfo *rel, const Equality *found, int n, double *growth)
@@ -261,6 +262,7 @@ columns_growth(PlannerInfo *root, const List *clauses)
 	double		unknown = 1;
 	double		product = 1;
 	double		least = 1;
+	double		most = 0;
 	double		growth;
 	int			n = collect_equalities(root, clauses, found);
 
@@ -274,8 +276,10 @@ columns_growth(PlannerInfo *root, const List *clauses)
 			RelOptInfo *rel = gj_base_rel(root, found[i].sides[s]->varno);
 
 			if (rel != NULL && unique_growth(rel, found, n, &growth))
-				return growth;
+				most = Max(most, growth);
 		}
+	if (most > 0)
+		return most;
 
 	/* half way between independent columns and ones that the first implies */
 	for (int i = 0; i < n; i++)
