@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -184,9 +185,53 @@ func registersOf(c condition) int {
 // shallow is a number of registers about which a condition need not care.
 const shallow = 8
 
+// costOf ranks conditions by the time that they take for a row.
+func costOf(c condition) int {
+	switch c := c.(type) {
+	case *isNullColumn:
+		return costWord
+	case *not:
+		return costOf(c.arg)
+	case *logic:
+		most := costWord
+		for _, a := range c.args {
+			most = max(most, costOf(a.condition))
+		}
+		return most + 1
+	case *compare:
+		switch {
+		case isTextConstant(c.right):
+			return costText
+		case inPlace(c):
+			return costWord
+		}
+		return costValue
+	case *like:
+		return costText
+	case *in:
+		if len(c.texts) > 0 {
+			return costText
+		}
+	}
+	return costValue
+}
+
+func isTextConstant(v value) bool {
+	c, ok := v.(*constant)
+	return ok && c.text
+}
+
+// Ranks of conditions.
+const (
+	costWord  = iota * 4 // words in a row are compared with a constant
+	costValue            // values are computed or collected first
+	costText             // bytes elsewhere are read
+)
+
 // newLogic puts the argument that takes most registers first where they would
 // be many, so that a condition of n comparisons never needs more than
-// log2(n) + shallow (Sethi and Ullman, 1970). Arguments that can fail stay
+// log2(n) + shallow (Sethi and Ullman, 1970). Otherwise it puts cheap arguments
+// before others, which then have fewer rows to decide. Arguments that can fail stay
 // behind those that may decide their rows.
 func newLogic(args []term, all bool) *logic {
 	c := &logic{args: args, all: all}
@@ -197,9 +242,14 @@ func newLogic(args []term, all bool) *logic {
 			deepest = i
 		}
 	}
-	if deepest > 0 && !fails && registersOf(args[deepest].condition) >= shallow {
+	switch {
+	case fails || len(args) < 2:
+	case registersOf(args[deepest].condition) >= shallow:
 		first := args[deepest]
 		c.args = slices.Insert(slices.Delete(slices.Clone(args), deepest, deepest+1), 0, first)
+	default:
+		c.args = slices.Clone(args)
+		slices.SortStableFunc(c.args, func(a, b term) int { return cmp.Compare(costOf(a.condition), costOf(b.condition)) })
 	}
 	for i, a := range c.args {
 		c.need = max(c.need, registersOf(a.condition)+min(i, 1))
