@@ -2,19 +2,20 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpujoin;
 RESET client_min_messages;
-CREATE SCHEMA kept;
-SET search_path = kept;
+CREATE SCHEMA kept_conditions;
+SET search_path = kept_conditions;
 SET gpujoin.debug_force = on;
 SET max_parallel_workers_per_gather = 0;
 SET gpujoin.keep = always;
 -- without this, VACUUM does not know yet that the rows are committed
 SET synchronous_commit = on;
-CREATE TYPE kept.mood AS ENUM ('sad', 'ok', 'happy');
+
+CREATE TYPE kept_conditions.mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE k (
-    id int, f4 float4, f8 float8, d date, ts timestamp, tz timestamptz, n numeric(8,2), i int, s int2, m kept.mood,
+    id int, f4 float4, f8 float8, d date, ts timestamp, tz timestamptz, n numeric(8,2), i int, s int2, m kept_conditions.mood,
     o oid, h "char", b bool, x text, v varchar(10), p char(4), j jsonb);
 INSERT INTO k
-SELECT g, f, f, d, ts, ts AT TIME ZONE 'UTC', n, i, i % 100, (ARRAY['sad', 'ok', 'happy', NULL])[1 + g % 4]::kept.mood,
+SELECT g, f, f, d, ts, ts AT TIME ZONE 'UTC', n, i, i % 100, (ARRAY['sad', 'ok', 'happy', NULL])[1 + g % 4]::kept_conditions.mood,
     (ARRAY[0, 1, 16384, 4294967295, 2147483648, NULL])[1 + g % 6], chr(1 + g % 200), (ARRAY[true, false, NULL])[1 + g % 3], x, x, left(x, 4),
     CASE WHEN g % 3 = 0 THEN '{}'::jsonb END
 FROM generate_series(1, 3000) g,
@@ -26,6 +27,7 @@ FROM generate_series(1, 3000) g,
         (ARRAY[0, 1, -1, 5, 6, -5, -6, NULL, 2147483647])[1 + g % 9] AS i,
         (ARRAY['', 'a', 'a ', 'ab', 'abc', 'b', 'B', '%', '_', '\', NULL, 'a%b'])[1 + g % 12] AS x) v;
 VACUUM (FREEZE, ANALYZE) k;
+
 -- How many rows pass, natively and three times as a job, of which the first one lets the
 -- daemon keep the columns: which of these differ, and whether the table needs not be fed then.
 CREATE FUNCTION kept_runs(cond text) RETURNS text
@@ -63,6 +65,7 @@ BEGIN
     END LOOP;
     RETURN how;
 END $$;
+
 CREATE TABLE cond AS
 -- comparisons of all kinds with values that are NULL, infinite, no numbers, and zeros of both signs
 SELECT format('%s %s %s', a, op, b) AS cond
@@ -95,13 +98,9 @@ UNION ALL SELECT unnest(ARRAY[
     'id > 3 AND (b OR x = ''a'') AND n < 5.5', 'i = (SELECT max(i) FROM k WHERE i < 6)',
     -- the daemon cannot evaluate these on some rows, so it keeps nothing of the next job
     'n * 2 > 5', 'extract(year FROM d) = 2000', 'ts::date = ''2000-01-01''']);
+
 SELECT result, count(*), CASE WHEN count(*) < 40 THEN string_agg(cond, ', ' ORDER BY cond COLLATE "C") END
 FROM (SELECT cond, kept_runs(cond) AS result FROM cond OFFSET 0) c GROUP BY 1 ORDER BY 1;
- result | count |                                                                                                  case                                                                                                  
---------+-------+--------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------
- fed    |    10 | 5.555 = n, d = timestamp '2000-01-01 00:00:00.000001', extract(year FROM d) = 2000, n * 2 > 5, n = -0.005, n = -5.555, n = 1e-30, n = 5.555, timestamp '2000-01-01 12:00' = d, ts::date = '2000-01-01'
- kept   |   433 | 
-(2 rows)
 
 SET client_min_messages = warning;
-DROP SCHEMA kept CASCADE;
+DROP SCHEMA kept_conditions CASCADE;
