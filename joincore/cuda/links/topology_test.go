@@ -193,7 +193,7 @@ func TestFilesAreDistrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"nothing": "", "no version": "{}", "version 1": strings.Replace(string(good), `"version": 3`, `"version": 1`, 1),
+		"nothing": "", "no version": "{}", "version 1": strings.Replace(string(good), `"version": 2`, `"version": 1`, 1),
 		"unknown field": strings.Replace(string(good), `"driver"`, `"future": 1, "driver"`, 1), "two values": string(good) + "{}", "long": strings.Repeat(" ", mostFactsBytes+1),
 	} {
 		if _, err := DecodeFacts([]byte(text)); !errors.Is(err, ErrFacts) {
