@@ -69,8 +69,13 @@ func (s *session) admit(open shm.Open, decoded *planjson.Job) {
 }
 
 // reserve creates a job and reserves the memory that it is expected to need.
-func (s *session) reserve(open shm.Open, decoded *planjson.Job) (*job, error) {
+func (s *session) reserve(open shm.Open, decoded *planjson.Job) (_ *job, err error) {
 	j := newJob(s, decoded, open)
+	defer func() {
+		if err != nil { // the job has not begun, so it does not end
+			j.cancel()
+		}
+	}()
 	start := time.Now()
 	if _, err := rand.Read(j.token[:]); err != nil {
 		return nil, failf(shm.FailInternal, "could not create a token: %v", err)

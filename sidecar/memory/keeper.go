@@ -38,7 +38,7 @@ func (k *Keeper) Report(path string, list []joincore.AccountUsage) []joincore.Ac
 	return k.account.Report(path, list)
 }
 
-// spare reserves n bytes for a keeper if they are free and no job waits.
+// spare reserves n bytes that are of use but not needed, if they are free and no job waits.
 func (b *Budget) spare(a *Account, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
