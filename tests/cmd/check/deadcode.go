@@ -14,6 +14,12 @@ const deadcode = "build/bin/deadcode-v0.40.0"
 var unreached = map[string]string{
 	"shm/chain.go:ChainExtentName":              "the protocol's other half: the name under which the extension maps an extent of a chain",
 	"shm/filter.go:FilterView.Test":             "the protocol's other half: the extension tests keys by the filter that the daemon writes",
+	"shm/kept.go:AppendPages":                   "the protocol's other half: the extension writes the message",
+	"shm/kept.go:DecodeKept":                    "the protocol's other half: the extension reads the answer",
+	"shm/kept.go:DecodeBlocks":                  "the protocol's other half: the extension reads the answer",
+	"shm/kept.go:AppendCaptured":                "the protocol's other half: the extension writes the message",
+	"shm/kept.go:AppendForget":                  "the protocol's other half: the extension writes the message",
+	"shm/keptfile.go:DecodeKeptFile":            "the protocol's other half: the extension reads the file",
 	"joincore/cuda/columnar/phj/arrival.go":     "what the issue on teams of GPUs makes reachable: where rows from other GPUs arrive (joincore/cuda/mgj)",
 	"joincore/cuda/columnar/phj/hotkeys.go":     "what the issue on teams of GPUs makes reachable: the hot keys that a sample finds (joincore/cuda/mgj)",
 	"joincore/cuda/columnar/phj/sharehot.go":    "what the issue on teams of GPUs makes reachable: probe rows of hot keys are joined where they are (joincore/cuda/mgj)",
