@@ -20,6 +20,15 @@
  */
 extern double gj_key_growth(PlannerInfo *root, const List *clauses);
 
+/* The same because of joins by several columns, and by columns without statistics. */
+extern double gj_columns_growth(PlannerInfo *root, const List *clauses);
+
+/* The column that an operand of a clause is, or NULL. */
+extern const Var *gj_compared_column(Node *node);
+
+/* The selectivity of a join clause as one of an inner join. */
+extern double gj_clause_selectivity(PlannerInfo *root, RestrictInfo *rinfo);
+
 /*
  * The expected rows of a join, given core's estimate and the factor by which
  * they exceed it.  core's estimate is never less than one row, so that the

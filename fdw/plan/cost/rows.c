@@ -1,12 +1,8 @@
 /*
  * plan/cost/rows.c - joins whose result core underestimates.
  *
- * For joins by several columns, core multiplies the selectivities of the
- * columns' equalities as if they were independent.  They hardly ever are: two
- * columns of a table identify together the rows of another table.  Without a
- * declared foreign key, the estimate may be thousands of times too small, and
- * a nested loop seem to be free.  Joins of rows that were selected by a range
- * are estimated in plan/cost/rows_range.c.
+ * Joins by several columns are estimated in plan/cost/rows_columns.c, joins of rows
+ * that were selected by a range in plan/cost/rows_range.c.
  */
 #include "postgres.h"
 
@@ -65,229 +61,25 @@ gj_values(PlannerInfo *root, const Var *var)
 
 /* ---- joins ---- */
 
-/* An equality of columns of two tables. */
-typedef struct Equality
-{
-	const Var  *sides[2];
-	double		selectivity;	/* as core expects it */
-	double		better;			/* than that, of columns without statistics */
-} Equality;
-
-#define MAX_EQUALITIES 8
-
-static const Var *
-column_of(Node *node)
+const Var *
+gj_compared_column(Node *node)
 {
 	while (node != NULL && IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
 	return node != NULL && IsA(node, Var) && ((Var *) node)->varattno > 0 ? (Var *) node : NULL;
 }
 
-/*
- * Of the clause as one of an inner join.  core keeps it in the clause, but may
- * not have needed it so far.
- */
-static double
-selectivity_of(PlannerInfo *root, RestrictInfo *rinfo)
+double
+gj_clause_selectivity(PlannerInfo *root, RestrictInfo *rinfo)
 {
 	SpecialJoinInfo inner = {.type = T_SpecialJoinInfo, .jointype = JOIN_INNER};
 
+	/* core keeps it in the clause, but may not have needed it so far */
 	if (rinfo->norm_selec >= 0)
 		return rinfo->norm_selec;
 	inner.min_lefthand = inner.syn_lefthand = rinfo->left_relids;
 	inner.min_righthand = inner.syn_righthand = rinfo->right_relids;
 	return clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, &inner);
-}
-
-static bool
-is_of_unknown(PlannerInfo *root, const Var *var)
-{
-	const RelOptInfo *rel = gj_base_rel(root, var->varno);
-
-	return rel != NULL && rel->reloptkind == RELOPT_BASEREL && gj_lacks_statistics(root, rel);
-}
-
-static double
-distinct_values(PlannerInfo *root, const Var *var, bool *is_default)
-{
-	VariableStatData data;
-	double		n;
-
-	examine_variable(root, (Node *) var, 0, &data);
-	n = get_variable_numdistinct(&data, is_default);
-	ReleaseVariableStats(data);
-	return n;
-}
-
-/* The expected rows of a column's relation: its growth is known from gj_query. */
-static double
-rows_of(PlannerInfo *root, const Var *var)
-{
-	RelOptInfo *rel = gj_base_rel(root, var->varno);
-	const GjBaserel *base = gj_base_slot(rel);
-
-	return rel->rows * (base != NULL && base->growth > 0 ? base->growth : gj_scan_growth(root, rel));
-}
-
-/*
- * core expects 200 different values where it has no statistics.  If the other
- * side is known to have fewer, its values are those of both.  If neither is
- * known, each row of the smaller side is expected to find one partner, whatever
- * the number of such columns: groups are joined by what identifies them.
- */
-static double
-better_selectivity(PlannerInfo *root, const Equality *e, bool *identified)
-{
-	bool		lacking[2];
-	bool		unknown[2];
-	double		n[2];
-
-	for (int s = 0; s < 2; s++)
-		lacking[s] = is_of_unknown(root, e->sides[s]);
-	if ((!lacking[0] && !lacking[1]) || !gj_corrects(GJ_STATISTICS_GROWTH))
-		return e->selectivity;
-	for (int s = 0; s < 2; s++)
-		n[s] = Max(distinct_values(root, e->sides[s], &unknown[s]), 1);
-	if (unknown[0] != unknown[1])
-		return Max(e->selectivity, 1 / (unknown[0] ? n[1] : n[0]));
-	if (!unknown[0] || !lacking[0] || !lacking[1])
-		return e->selectivity;
-	if (*identified)
-		return 1;
-	*identified = true;
-	return Min(e->selectivity, 1 / Max(rows_of(root, e->sides[0]), rows_of(root, e->sides[1])));
-}
-
-static int
-collect_equalities(PlannerInfo *root, const List *clauses, Equality *found)
-{
-	int			n = 0;
-	bool		identified = false;
-	ListCell   *lc;
-
-	foreach(lc, clauses)
-	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		Equality   *e = &found[n];
-
-		if (n == MAX_EQUALITIES || rinfo->mergeopfamilies == NIL || !rinfo->can_join)
-			continue;
-		e->sides[0] = column_of(get_leftop(rinfo->clause));
-		e->sides[1] = column_of(get_rightop(rinfo->clause));
-		if (e->sides[0] == NULL || e->sides[1] == NULL)
-			continue;
-		e->selectivity = selectivity_of(root, rinfo);
-		e->better = better_selectivity(root, e, &identified);
-		if (e->selectivity > 0)
-			n++;
-	}
-	return n;
-}
-
-/*
- * The product of the selectivities of the equalities by which columns of the
- * relation are compared that are all columns of this index.  0: not all are.
- */
-static double
-index_selectivity(const IndexOptInfo *index, Index relid, const Equality *found, int n)
-{
-	double		product = 1;
-
-	for (int k = 0; k < index->nkeycolumns; k++)
-	{
-		double		selectivity = 0;
-
-		for (int i = 0; i < n; i++)
-			for (int s = 0; s < 2; s++)
-				if (found[i].sides[s]->varno == (int) relid &&
-					found[i].sides[s]->varattno == index->indexkeys[k])
-					selectivity = found[i].selectivity;
-		if (selectivity == 0)
-			return 0;
-		product *= selectivity;
-	}
-	return product;
-}
-
-/*
- * Stores the growth if the columns compared contain all columns of a unique
- * index of the relation: then each row of the other side finds one row.  Among several
- * such relations, the one with the greatest growth has the index of most columns.
- */
-static bool
-unique_growth(RelOptInfo *rel, const Equality *found, int n, double *growth)
-{
-	ListCell   *lc;
-
-	foreach(lc, rel->indexlist)
-	{
-		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-		double		selectivity;
-
-		if (!index->unique || index->indpred != NIL)
-			continue;
-		selectivity = index_selectivity(index, rel->relid, found, n);
-		if (selectivity == 0)
-			continue;
-		*growth = Max(1, 1 / (Max(rel->tuples, 1) * selectivity));
-		return true;
-	}
-	return false;
-}
-
-/* Has core used a foreign key that has these equalities? */
-static bool
-is_declared(PlannerInfo *root, const Equality *found, int n)
-{
-	ListCell   *lc;
-
-	foreach(lc, root->fkey_list)
-	{
-		const ForeignKeyOptInfo *key = lfirst_node(ForeignKeyOptInfo, lc);
-
-		for (int i = 0; i < n; i++)
-			for (int s = 0; s < 2; s++)
-				if (key->con_relid == (Index) found[i].sides[s]->varno &&
-					key->ref_relid == (Index) found[i].sides[1 - s]->varno)
-					return true;
-	}
-	return false;
-}
-
-/* Of columns without statistics, and of several that are not independent. */
-static double
-columns_growth(PlannerInfo *root, const List *clauses)
-{
-	Equality	found[MAX_EQUALITIES];
-	double		unknown = 1;
-	double		product = 1;
-	double		least = 1;
-	double		most = 0;
-	double		growth;
-	int			n = collect_equalities(root, clauses, found);
-
-	for (int i = 0; i < n; i++)
-		unknown *= found[i].better / found[i].selectivity;
-	if (n < 2 || !gj_corrects(GJ_COLUMNS_GROWTH) || is_declared(root, found, n))
-		return unknown;
-	for (int i = 0; i < n; i++)
-		for (int s = 0; s < 2; s++)
-		{
-			RelOptInfo *rel = gj_base_rel(root, found[i].sides[s]->varno);
-
-			if (rel != NULL && unique_growth(rel, found, n, &growth))
-				most = Max(most, growth);
-		}
-	if (most > 0)
-		return most;
-
-	/* half way between independent columns and ones that the first implies */
-	for (int i = 0; i < n; i++)
-	{
-		product *= found[i].better;
-		least = Min(least, found[i].better);
-	}
-	return unknown * sqrt(least / product);
 }
 
 /* Of columns whose tables' conditions select the values that have partners. */
@@ -307,8 +99,8 @@ ranges_growth(PlannerInfo *root, const List *clauses)
 
 		if (rinfo->mergeopfamilies == NIL || !rinfo->can_join)
 			continue;
-		left = column_of(get_leftop(rinfo->clause));
-		right = column_of(get_rightop(rinfo->clause));
+		left = gj_compared_column(get_leftop(rinfo->clause));
+		right = gj_compared_column(get_rightop(rinfo->clause));
 		if (left != NULL && right != NULL)
 			growth *= gj_range_growth(root, left, right);
 	}
@@ -338,8 +130,8 @@ is_simple(PlannerInfo *root, const List *clauses)
 		return false;
 	rinfo = linitial_node(RestrictInfo, clauses);
 	return is_opclause(rinfo->clause) &&
-		is_of_whole_table(root, column_of(get_leftop(rinfo->clause))) &&
-		is_of_whole_table(root, column_of(get_rightop(rinfo->clause)));
+		is_of_whole_table(root, gj_compared_column(get_leftop(rinfo->clause))) &&
+		is_of_whole_table(root, gj_compared_column(get_rightop(rinfo->clause)));
 }
 
 double
@@ -347,7 +139,7 @@ gj_key_growth(PlannerInfo *root, const List *clauses)
 {
 	if (is_simple(root, clauses))
 		return 1;
-	return columns_growth(root, clauses) * ranges_growth(root, clauses);
+	return gj_columns_growth(root, clauses) * ranges_growth(root, clauses);
 }
 
 double
@@ -365,7 +157,7 @@ gj_growth_rows(PlannerInfo *root, double rows, double growth, double pairs,
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 
 		if (rinfo->can_join)
-			most *= selectivity_of(root, rinfo);
+			most *= gj_clause_selectivity(root, rinfo);
 	}
 	return Min(rows * growth, Max(most, rows));
 }

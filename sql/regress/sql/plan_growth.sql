@@ -84,5 +84,31 @@ SELECT joins('WITH g AS MATERIALIZED (SELECT id, amount % 5 AS kind, amount % 7 
 -- a native plan that returns its first rows early
 SELECT l AS "limit", blocks(format('SELECT id, sum(amount) FROM sales GROUP BY id %s', l)) > 0 AS offloaded
 FROM unnest(ARRAY['', 'LIMIT 10', 'LIMIT 29999']) l;
+-- two columns identify an offer: whichever of the equal columns of vendor is compared
+CREATE TABLE offers AS SELECT g AS part, (g * 7 + k) % 500 AS vendor, g % 10 AS price FROM generate_series(1, 5000) g, generate_series(0, 3) k;
+CREATE TABLE vendors AS SELECT g AS id, g % 25 AS nation FROM generate_series(0, 499) g;
+CREATE TABLE orders AS SELECT g AS id, part, vendor FROM generate_series(0, 1) k, LATERAL (SELECT row_number() OVER () + k * 20000 AS g, * FROM offers) o;
+CREATE UNIQUE INDEX ON offers (part, vendor);
+ANALYZE offers, vendors, orders;
+SET gpujoin.debug_force = on;
+SET join_collapse_limit = 1;
+CREATE FUNCTION last_join(query text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    expected float8;
+    actual float8;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN ' || query
+    LOOP
+        expected := coalesce(substring(line FROM 'Join: .*rows=(\d+)')::float8, expected);
+    END LOOP;
+    EXECUTE format('SELECT count(*) FROM (%s) q', query) INTO actual;
+    RETURN CASE WHEN expected > actual * 1.5 THEN 'too many' WHEN expected * 1.5 < actual THEN 'too few' ELSE 'about right' END;
+END $$;
+SELECT t AS tables, last_join(format('SELECT d.id, o.price, v.nation FROM %s WHERE o.part = d.part AND o.vendor = d.vendor AND v.id = o.vendor', t))
+FROM unnest(ARRAY['orders d CROSS JOIN (offers o JOIN vendors v ON v.id = o.vendor)', 'offers o CROSS JOIN (orders d JOIN vendors v ON v.id = d.vendor)',
+    'vendors v CROSS JOIN (orders d JOIN offers o ON o.part = d.part)']) t;
+RESET join_collapse_limit;
 SET client_min_messages = warning;
 DROP SCHEMA surplus CASCADE;
