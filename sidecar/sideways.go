@@ -29,6 +29,8 @@ type keyFilter struct {
 // It is guarded by job.mu.
 type keySource struct {
 	column  joincore.ColumnRef
+	targets []int          // inputs
+	begun   bool           // the filter is being made
 	made    bool           // the filter exists, or it is known that there is none
 	extent  *memory.Extent // nil: no filter
 	stats   shm.FilterStats
@@ -49,6 +51,7 @@ func (j *job) addFilters(list []planjson.Filter) {
 			at = len(j.sources)
 			j.sources = append(j.sources, &keySource{column: f.Source})
 		}
+		j.sources[at].targets = append(j.sources[at].targets, f.Target.Input)
 		j.filters = append(j.filters, keyFilter{source: j.sources[at]})
 	}
 }
@@ -96,15 +99,26 @@ func (j *job) completeInputs() {
 		}
 		in.complete = true
 		for _, s := range j.sources {
-			if &j.fed[s.column.Input] == in {
+			if &j.fed[s.column.Input] == in && j.wanted(s) {
 				j.startFilter(s)
 			}
 		}
 	}
 }
 
-// startFilter makes a filter concurrently. The caller holds j.mu.
+// wanted reports whether a participant will ask for a filter, or has done so. Inputs in the
+// mode KEPT may have nothing to feed, so their participants ask only when they know that a
+// filter is worth it. The caller holds j.mu.
+func (j *job) wanted(s *keySource) bool {
+	return len(s.waiting) > 0 || slices.ContainsFunc(s.targets, func(input int) bool { return j.fed[input].kept == nil })
+}
+
+// startFilter makes a filter concurrently, once. The caller holds j.mu.
 func (j *job) startFilter(s *keySource) {
+	if s.begun {
+		return
+	}
+	s.begun = true
 	in := &j.fed[s.column.Input]
 	relation := in.relation
 	extents := slices.Clone(in.extents)
@@ -230,6 +244,9 @@ func (j *job) filterGet(p *participant, v *shm.FilterGet) error {
 		j.sendFilter(p, v.Filter)
 	} else {
 		s.waiting = append(s.waiting, filterWait{p, v.Filter})
+		if j.fed[s.column.Input].complete {
+			j.startFilter(s)
+		}
 	}
 	return nil
 }
@@ -276,7 +293,11 @@ func (j *job) freeFilters() {
 // filterReports returns the statistics of the filters. The caller holds j.mu.
 func (j *job) filterReports() (list []shm.FilterStats) {
 	for i := range j.filters {
-		r := j.filters[i].source.stats
+		s := j.filters[i].source
+		r := s.stats
+		if !s.begun {
+			shm.PutText(r.Reason[:], "too few rows are fed")
+		}
 		r.Tested, r.Dropped = j.filters[i].tested, j.filters[i].dropped
 		list = append(list, r)
 	}

@@ -271,3 +271,25 @@ func TestJobEndsWhileItFilters(t *testing.T) {
 		r.waitIdle()
 	}
 }
+
+// A filter whose targets are all kept is made when a participant asks for it: these have few
+// rows to feed, or none.
+func TestFilterOfKeptTargets(t *testing.T) {
+	j := &job{fed: make([]input, 3)}
+	s := &keySource{targets: []int{1, 2}}
+	for _, c := range []struct {
+		kept   []int
+		waits  bool
+		wanted bool
+	}{{nil, false, true}, {[]int{1}, false, true}, {[]int{1, 2}, false, false}, {[]int{1, 2}, true, true}} {
+		for _, input := range c.kept {
+			j.fed[input].kept = &keptInput{}
+		}
+		if s.waiting = nil; c.waits {
+			s.waiting = []filterWait{{}}
+		}
+		if got := j.wanted(s); got != c.wanted {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

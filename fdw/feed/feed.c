@@ -300,13 +300,16 @@ feed_input(GjFeeder *feeder, int input, MemoryContext scratch,
 	GjWriter	writer;
 	bool		ok;
 
-	if (!gj_key_filters_get(link, plan, input, feeder->filters))
-		return false;
-	if (gj_key_filters_drops_all(plan, input, feeder->filters))
-		return gj_key_filters_return(link, plan, input, feeder->filters);
 	if (feeder->shared != NULL && feeder->shared->kept[input] && feeder->kept[input] == NULL &&
 		!gj_kept_get(feeder, input))
 		return false;
+	if (feeder->kept[input] == NULL)	/* gj_feed_kept() asks for filters if they are worth it */
+	{
+		if (!gj_key_filters_get(link, plan, input, feeder->filters))
+			return false;
+		if (gj_key_filters_drops_all(plan, input, feeder->filters))
+			return gj_key_filters_return(link, plan, input, feeder->filters);
+	}
 	gj_writer_init(&writer, link, &feeder->chain, plan, input,
 				   plan->inputs[input].ncolumns +
 				   (feeder->kept[input] != NULL ? plan->inputs[input].nhidden : 0),

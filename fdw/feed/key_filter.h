@@ -57,7 +57,7 @@ extern int	gj_key_filter_select(GjKeyFilter *filter, const GjVector *vector, int
 /* ---- getting and returning filters ---- */
 
 /*
- * Gets the filters of an input that this process is about to feed.  Waits
+ * Gets the filters of an input that this process feeds.  Waits
  * until the inputs that they come from have been fed completely.  filters has
  * an entry for each filter of the plan.
  */

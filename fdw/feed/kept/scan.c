@@ -28,6 +28,14 @@
 #define LEAST_CLAIM 64
 #define MOST_CLAIM 512
 
+/*
+ * A participant that feeds no more than this part of the table's blocks row by
+ * row, or no more than this number of blocks, does so without the filters of its
+ * keys: to make one takes the daemon longer than these rows take.
+ */
+#define UNFILTERED_SHARE 64
+#define UNFILTERED_BLOCKS 64
+
 /* Made once, and used by all scans of an input. */
 struct GjKeptFeed
 {
@@ -53,6 +61,7 @@ typedef struct KeptScan
 	double		rows_per_block; /* of this participant's share */
 	GjTrail		trail;
 	GjPrefetch	prefetch;
+	bool		filtered;		/* the filters were asked for */
 	bool		visible;		/* see gj_read_heap_page() */
 	GjTupleCounts tuples;
 	GjBlockCounts blocks;
@@ -143,10 +152,33 @@ feed_block(KeptScan *s, BlockNumber block, BlockNumber next)
 	return gj_page_write(s->passing, s->writer, scan, &s->prefetch, &s->tuples);
 }
 
+/*
+ * Gets the filters of the input's keys once they are worth it.  This may wait for
+ * other participants, so no page is pinned meanwhile.
+ */
+static bool
+filter_keys(KeptScan *s)
+{
+	GjFeeder   *feeder = s->feeder;
+	uint32		row_by_row = s->blocks.fed - s->blocks.captured;
+
+	if (s->filtered ||
+		row_by_row <= Max(UNFILTERED_BLOCKS, s->kept->blocks / UNFILTERED_SHARE))
+		return true;
+	s->filtered = true;
+	gj_page_unpin(s->scan);
+	if (!gj_key_filters_get(feeder->link, feeder->plan, s->input, feeder->filters))
+		return false;
+	gj_page_feed_add_keys(feeder, s->input, s->passing);
+	return true;
+}
+
 /* Feeds the first n blocks of work. */
 static bool
 feed_blocks(KeptScan *s, int n)
 {
+	if (!filter_keys(s))
+		return false;
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

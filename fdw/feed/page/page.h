@@ -317,6 +317,9 @@ extern GjPageFeed *gj_page_feed_create(ScanState *scan, const GjColumn *columns,
 /* Binds the conditions and the filters of an input for the next scan. */
 extern void gj_page_feed_bind(GjFeeder *feeder, int input, GjPageFeed *feed, ScanState *scan);
 
+/* Tests the rows of the scan by the input's filters, from now on. */
+extern void gj_page_feed_add_keys(GjFeeder *feeder, int input, GjPageFeed *feed);
+
 /* The scan that the child uses, begun as the child would if there is none yet. */
 extern HeapScanDesc gj_page_scan(SeqScanState *child);
 

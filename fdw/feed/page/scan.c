@@ -70,10 +70,16 @@ gj_page_feed_create(ScanState *scan, const GjColumn *columns, int ncolumns, cons
 void
 gj_page_feed_bind(GjFeeder *feeder, int input, GjPageFeed *feed, ScanState *scan)
 {
-	const GjPlan *plan = feeder->plan;
-
 	ResetExprContext(scan->ps.ps_ExprContext);
 	gj_page_rows_bind(feed->rows, scan);
+	gj_page_feed_add_keys(feeder, input, feed);
+}
+
+void
+gj_page_feed_add_keys(GjFeeder *feeder, int input, GjPageFeed *feed)
+{
+	const GjPlan *plan = feeder->plan;
+
 	for (int i = 0; i < plan->nfilters; i++)
 		if (plan->filters[i].target.input == input && feeder->filters[i].extent.base != NULL)
 			gj_page_rows_add_key(feed->rows, plan->filters[i].target.column,
