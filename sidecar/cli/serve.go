@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -127,19 +128,24 @@ func notify(log *slog.Logger, state string) {
 
 // limitHeap limits Go's heap to the memory that the budget leaves. Extents and
 // blocks are not on the Go heap but count towards the same control group.
-// GOMEMLIMIT in the environment takes precedence.
+// Below the limit the heap may grow to five times what is in use: it is small, and a
+// collection takes all cores for longer than a short join. GOMEMLIMIT and GOGC in the
+// environment take precedence.
 func limitHeap(cfg *config.Config, environ []string, log *slog.Logger) {
 	const least = 64 << 20
 	if cfg.MemoryBudget > largestBudget(cfg) {
 		log.Warn("the memory budget leaves the daemon less than a tenth of the memory that it may use; set it to at most 90%",
 			"budget", cfg.MemoryBudget, "memory", cfg.Memory.String())
 	}
-	for _, e := range environ {
-		if strings.HasPrefix(e, "GOMEMLIMIT=") {
-			return
-		}
+	isSet := func(name string) bool {
+		return slices.ContainsFunc(environ, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 	}
-	debug.SetMemoryLimit(max(least, (cfg.Memory.Total-cfg.MemoryBudget)/10*9))
+	if !isSet("GOMEMLIMIT") {
+		debug.SetMemoryLimit(max(least, (cfg.Memory.Total-cfg.MemoryBudget)/10*9))
+	}
+	if !isSet("GOGC") {
+		debug.SetGCPercent(400)
+	}
 }
 
 // largestBudget returns the budget, in bytes, above which too little memory is left for Go's

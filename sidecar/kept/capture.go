@@ -91,7 +91,7 @@ func (l *Lease) blocksOf(rows int, blocks []Block) ([]captured, error) {
 func (l *Lease) take(list []captured) error {
 	for i, b := range list {
 		chunk, at := place(b.number)
-		taken, c := l.taken[chunk], l.chunks[chunk]
+		taken, c := l.taken[chunk], l.chunk(chunk)
 		if taken == nil {
 			taken = &blockSet{}
 			l.taken[chunk] = taken

@@ -15,7 +15,8 @@ type Lease struct {
 	capture bool
 
 	// Guarded by the store's lock:
-	chunks  map[int]*leased // by number; those with blocks to serve or to prove
+	groups  [][]leased // the chunks of each group as far as the table reaches; nil: none of them
+	leased  int            // chunks with blocks to serve or to prove
 	batches []*batch
 	taken   map[int]*blockSet // captured blocks by chunk
 	closed  bool
@@ -23,7 +24,7 @@ type Lease struct {
 	scratch []span
 }
 
-// leased is one chunk of a lease.
+// leased is one chunk of a lease. Without pieces, it has no blocks to serve or to prove.
 type leased struct {
 	pieces []*piece // in the order of the request's columns; one if it has none
 	kept   blockSet // level 1: served
@@ -36,7 +37,7 @@ func (c *leased) served() blockSet { return c.kept.or(c.proved) }
 
 // Open returns what is kept of the columns of a scan, and counts the use.
 func (s *Store) Open(r *Request) *Lease {
-	l := &Lease{s: s, request: *r, chunks: map[int]*leased{}, taken: map[int]*blockSet{}}
+	l := &Lease{s: s, request: *r, groups: make([][]leased, len(r.Groups)), taken: map[int]*blockSet{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.t = s.table(r)
@@ -104,12 +105,18 @@ func (s *Store) obstacle(l *Lease) string {
 // pages have new LSNs. It is evicted as other data that is not used.
 func (l *Lease) openGroup(number int, g *group) {
 	vm := &l.request.Groups[number]
-	for i, c := range g.chunks {
+	n := (l.groupBlocks(number) + ChunkBlocks - 1) / ChunkBlocks
+	var slab []*piece // of all chunks: a query of a large table leases thousands of them
+	for i, c := range g.chunks[:n] {
 		if c == nil {
 			continue
 		}
+		if l.groups[number] == nil {
+			l.groups[number] = make([]leased, n)
+			slab = make([]*piece, 0, n*max(1, len(l.columns)))
+		}
 		visible := chunkOf(vm.Visible, i).and(firstBlocks(int(int64(l.request.Blocks) - firstBlock(number*groupChunks+i))))
-		pieces, both := l.choose(c, visible)
+		pieces, both := l.choose(c, visible, slab[len(slab):])
 		both = both.and(visible)
 		if both.empty() {
 			continue
@@ -118,18 +125,35 @@ func (l *Lease) openGroup(number int, g *group) {
 		for _, p := range pieces {
 			proved = proved.or(p.layout.proof.at(vm.LSN))
 		}
-		leased := &leased{pieces: pieces, kept: both.and(proved), prove: both.without(proved)}
 		for _, p := range pieces {
 			l.s.hold(p)
 		}
-		l.chunks[number*groupChunks+i] = leased
+		slab = slab[:len(slab)+len(pieces)]
+		l.groups[number][i] = leased{pieces: pieces, kept: both.and(proved), prove: both.without(proved)}
+		l.leased++
+	}
+}
+
+// chunk returns a chunk of the lease, nil if there is nothing to serve or to prove.
+func (l *Lease) chunk(number int) *leased {
+	g, i := number/groupChunks, number%groupChunks
+	if g >= len(l.groups) || i >= len(l.groups[g]) || l.groups[g][i].pieces == nil {
+		return nil
+	}
+	return &l.groups[g][i]
+}
+
+// each calls f with the chunks of the lease, in their order.
+func (l *Lease) each(f func(number int, c *leased)) {
+	for g := range l.groups {
+		l.group(g, func(i int, c *leased) { f(g*groupChunks+i, c) })
 	}
 }
 
 // choose returns the pieces of the lease's columns, and the blocks that all of them have from
 // the same version of the page. Where no column is wanted, any piece counts the rows: the one
-// with the most visible blocks is chosen.
-func (l *Lease) choose(c *chunk, visible blockSet) (pieces []*piece, both blockSet) {
+// with the most visible blocks is chosen. The pieces are appended to a slice.
+func (l *Lease) choose(c *chunk, visible blockSet, pieces []*piece) (_ []*piece, both blockSet) {
 	if len(l.columns) == 0 {
 		var best *piece
 		most := 0
@@ -144,7 +168,7 @@ func (l *Lease) choose(c *chunk, visible blockSet) (pieces []*piece, both blockS
 		if best == nil {
 			return nil, blockSet{}
 		}
-		return []*piece{best}, best.layout.have
+		return append(pieces, best), best.layout.have
 	}
 	for i, column := range l.columns {
 		p := c.piece(column)
@@ -174,7 +198,7 @@ func place(block uint32) (chunk, at int) {
 
 // Kept reports whether the scan is worth the mode KEPT: something may be served, or what is
 // fed is captured.
-func (l *Lease) Kept() bool { return l.capture || len(l.chunks) > 0 }
+func (l *Lease) Kept() bool { return l.capture || l.leased > 0 }
 
 // Capture reports whether participants are to hand over what they feed by Captured.
 func (l *Lease) Capture() bool { return l.capture }
@@ -195,9 +219,7 @@ func (l *Lease) Unserved() int64 {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	n := int64(l.request.Blocks)
-	for _, c := range l.chunks {
-		n -= int64(c.kept.count() + c.prove.count())
-	}
+	l.each(func(_ int, c *leased) { n -= int64(c.kept.count() + c.prove.count()) })
 	return n
 }
 
@@ -226,8 +248,11 @@ func (l *Lease) State(group int) State {
 
 // group calls f with the chunks of a group, in their order.
 func (l *Lease) group(group int, f func(chunk int, c *leased)) {
-	for i := range groupChunks {
-		if c := l.chunks[group*groupChunks+i]; c != nil {
+	if group >= len(l.groups) {
+		return
+	}
+	for i := range l.groups[group] {
+		if c := &l.groups[group][i]; c.pieces != nil {
 			f(i, c)
 		}
 	}
@@ -239,6 +264,9 @@ func (l *Lease) Blocks(group int) (kept, prove []byte, lsns []uint64) {
 	kept, prove = make([]byte, BitmapBytes), make([]byte, BitmapBytes)
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
+	n := 0
+	l.group(group, func(_ int, c *leased) { n += c.prove.count() })
+	lsns = make([]uint64, 0, n)
 	l.group(group, func(i int, c *leased) {
 		c.kept.put(kept, i)
 		c.prove.put(prove, i)
@@ -273,7 +301,7 @@ func (l *Lease) Proved(group int, blocks []byte) error {
 			continue
 		}
 		var open blockSet
-		if c := l.chunks[group*groupChunks+i]; c != nil {
+		if c := l.chunk(group*groupChunks + i); c != nil {
 			open = c.prove.without(c.proved)
 		}
 		if taken := l.taken[group*groupChunks+i]; taken != nil {
@@ -322,13 +350,13 @@ func (l *Lease) Close(complete bool) {
 	l.closed = true
 	delete(s.capturing, l)
 	var served, proved int64
-	for _, c := range l.chunks {
+	l.each(func(_ int, c *leased) {
 		served += int64(c.kept.count())
 		proved += int64(c.proved.count())
 		for _, p := range c.pieces {
 			s.release(p)
 		}
-	}
+	})
 	for _, sp := range l.scratch {
 		s.scratch.free(sp)
 	}
@@ -345,7 +373,7 @@ func (l *Lease) Close(complete bool) {
 	}
 	queued := complete && l.queue()
 	batches := l.batches
-	l.chunks, l.taken, l.batches, l.scratch = nil, nil, nil, nil
+	l.groups, l.taken, l.batches, l.scratch = nil, nil, nil, nil
 	s.mu.Unlock()
 	for _, b := range batches {
 		b.release()

@@ -378,7 +378,7 @@ func (r *reader) prove(l *Lease, group int, blocks []byte) error {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	for i := range groupChunks {
-		of := l.chunks[group*groupChunks+i]
+		of := l.chunk(group*groupChunks + i)
 		if set := chunkOf(blocks, i); !set.empty() {
 			l.t.chunk(group*groupChunks + i).layouts(func(a *layout) {
 				a.proof.add(a.proof.vm, set.and(of.pieces[0].layout.common(a)))

@@ -25,10 +25,7 @@ func (s *Store) Progress() []Progress {
 	for l := range s.capturing {
 		p := l.progress()
 		p.Blocks = int64(l.request.Blocks)
-		for _, c := range l.chunks {
-			served := c.served()
-			p.Done += int64(served.count())
-		}
+		l.each(func(_ int, c *leased) { p.Done += int64(c.served().count()) })
 		for _, taken := range l.taken {
 			p.Done += int64(taken.count())
 		}

@@ -19,13 +19,18 @@ func (l *Lease) Segments() (out []joincore.Segment) {
 	chunks := l.servedChunks()
 	limit := mostCuts(chunks)
 	var copies []*servedChunk
-	for _, c := range chunks {
-		if c.hasTooManyCuts(limit) && len(l.columns) > 0 {
-			copies = append(copies, c)
+	segments := 0
+	for i := range chunks {
+		segments += len(chunks[i].cuts)
+		if chunks[i].hasTooManyCuts(limit) && len(l.columns) > 0 {
+			copies = append(copies, &chunks[i])
 		}
 	}
 	inParallel(len(copies), func(i int) { l.compact(copies[i]) })
-	for _, c := range chunks {
+	out = make([]joincore.Segment, 0, segments)
+	vectors := make([]joincore.Vector, segments*len(l.columns)) // of all segments
+	for i := range chunks {
+		c := &chunks[i]
 		switch {
 		case len(l.columns) == 0:
 			out = append(out, joincore.Segment{Rows: c.rows})
@@ -35,7 +40,9 @@ func (l *Lease) Segments() (out []joincore.Segment) {
 			continue
 		}
 		for i := range c.cuts {
-			out = append(out, l.segment(c, &c.cuts[i]))
+			n := len(l.columns)
+			out = append(out, l.segment(c, &c.cuts[i], vectors[:n:n]))
+			vectors = vectors[n:]
 		}
 	}
 	return out
@@ -53,26 +60,39 @@ type servedChunk struct {
 // cut is consecutive rows of a chunk, in which all blocks are served.
 type cut struct {
 	rows  int
-	first []int // their first row in each piece
+	first []int // their first row in each piece; of a whole chunk: none
 }
 
 // servedChunks returns the chunks with rows to serve in their order.
-func (l *Lease) servedChunks() (out []*servedChunk) {
+func (l *Lease) servedChunks() []servedChunk {
+	out := make([]servedChunk, 0, l.leased)
 	l.s.mu.Lock()
-	numbers := make([]int, 0, len(l.chunks))
-	for n := range l.chunks {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		c := l.chunks[n]
-		out = append(out, &servedChunk{pieces: c.pieces, blocks: c.served()})
-	}
+	l.each(func(_ int, c *leased) { out = append(out, servedChunk{pieces: c.pieces, blocks: c.served()}) })
 	l.s.mu.Unlock()
-	for _, c := range out {
-		c.cut()
+	wholes := make([]cut, len(out))
+	for i := range out {
+		c := &out[i]
+		if c.isWhole() {
+			c.rows = c.pieces[0].layout.total
+			wholes[i].rows, c.cuts = c.rows, wholes[i:i+1:i+1]
+		} else {
+			c.cut()
+		}
 	}
-	return slices.DeleteFunc(out, func(c *servedChunk) bool { return c.rows == 0 })
+	return slices.DeleteFunc(out, func(c servedChunk) bool { return c.rows == 0 })
+}
+
+// isWhole reports whether all blocks of all pieces are served.
+func (c *servedChunk) isWhole() bool {
+	for i, p := range c.pieces {
+		if i > 0 && p.layout == c.pieces[i-1].layout {
+			continue
+		}
+		if p.layout.have != c.blocks {
+			return false
+		}
+	}
+	return true
 }
 
 // cut finds the rows of the served blocks in as few parts as there are. Pieces with different
@@ -127,19 +147,19 @@ func (c *servedChunk) hasTooManyCuts(limit int) bool {
 }
 
 // mostCuts returns the number of cuts of a chunk from which on its rows are copied.
-func mostCuts(chunks []*servedChunk) int {
+func mostCuts(chunks []servedChunk) int {
 	largest := 0
-	for _, c := range chunks {
-		for _, cut := range c.cuts {
-			largest = max(largest, cut.rows)
+	for i := range chunks {
+		for j := range chunks[i].cuts {
+			largest = max(largest, chunks[i].cuts[j].rows)
 		}
 	}
 	return min(mostSlices, max(1, mostPositions/positions(max(1, len(chunks)), largest)))
 }
 
-// segment returns a cut as slices of the pieces.
-func (l *Lease) segment(c *servedChunk, cut *cut) joincore.Segment {
-	seg := joincore.Segment{Rows: cut.rows, Columns: make([]joincore.Vector, len(l.columns))}
+// segment returns a cut as slices of the pieces, with memory for its vectors.
+func (l *Lease) segment(c *servedChunk, cut *cut, vectors []joincore.Vector) joincore.Segment {
+	seg := joincore.Segment{Rows: cut.rows, Columns: vectors}
 	for i := range l.columns {
 		p := c.pieces[i]
 		if cut.rows == p.layout.total {

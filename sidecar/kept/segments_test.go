@@ -136,9 +136,9 @@ func TestSegmentsOfColumnsWithDifferentLayouts(t *testing.T) {
 }
 
 func TestMostCutsKeepsRowNumbersSmall(t *testing.T) {
-	chunks := make([]*servedChunk, 100_000) // of a table of 400 GB
+	chunks := make([]servedChunk, 100_000) // of a table of 400 GB
 	for i := range chunks {
-		chunks[i] = &servedChunk{cuts: []cut{{rows: 30_000}}}
+		chunks[i] = servedChunk{cuts: []cut{{rows: 30_000}}}
 	}
 	if n := mostCuts(chunks); n != 1 {
 		t.Errorf("%d slices a chunk of a large table", n)
