@@ -16,7 +16,7 @@ type Lease struct {
 
 	// Guarded by the store's lock:
 	groups  [][]leased // the chunks of each group as far as the table reaches; nil: none of them
-	leased  int            // chunks with blocks to serve or to prove
+	leased  int        // chunks with blocks to serve or to prove
 	batches []*batch
 	taken   map[int]*blockSet // captured blocks by chunk
 	closed  bool
