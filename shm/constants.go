@@ -16,7 +16,7 @@ package shm
 
 // Versions, which both sides must have in common.
 const (
-	ProtocolVersion = 5
+	ProtocolVersion = 6
 	LayoutVersion   = 12
 )
 
@@ -60,8 +60,10 @@ const (
 	GroupBlocks = 32672 // blocks of one page of the visibility map
 	GroupBitmap = 4088  // bytes of a Bitmap
 	MaxGroups   = 1000  // a larger table is not kept
-	PagesAlways = 0x1   // capture at the first use
-	KeptCapture = 0x1   // fed blocks are to be sent in CAPTURED
+
+	MaxEarlyPages = 1 << 20 // bytes of PAGES before ADMITTED
+	PagesAlways   = 0x1     // capture at the first use
+	KeptCapture   = 0x1     // fed blocks are to be sent in CAPTURED
 )
 
 // The file of kept columns.

@@ -17,6 +17,7 @@
 
 #define GJ_GROUP_BLOCKS		32672	/* blocks of one page of the visibility map */
 #define GJ_MAX_GROUPS		1000	/* a larger table is not kept */
+#define GJ_MAX_EARLY_PAGES	(1 << 20)	/* bytes of PAGES before ADMITTED */
 
 /*
  * Bytes of a bitmap of a group's blocks.  Bit i, the least significant bit of a

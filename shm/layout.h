@@ -19,7 +19,7 @@
 #ifndef GPUJOIN_LAYOUT_H
 #define GPUJOIN_LAYOUT_H
 
-#define GJ_PROTOCOL_VERSION 5
+#define GJ_PROTOCOL_VERSION 6
 #define GJ_LAYOUT_VERSION	12
 
 #include "extent.h"

@@ -59,7 +59,7 @@ var constants = map[string]int64{
 	"GJ_BLOCKS_GET": int64(MsgBlocksGet), "GJ_PROVED": int64(MsgProved), "GJ_CAPTURED": int64(MsgCaptured),
 	"GJ_KEPT": int64(MsgKept), "GJ_BLOCKS": int64(MsgBlocks), "GJ_FORGET": int64(MsgForget), "GJ_FORGOTTEN": int64(MsgForgotten),
 	"GJ_KEPT_MAGIC": KeptMagic, "GJ_KEPT_COLUMNS": KeptColumns, "GJ_WHOLE_TABLE": WholeTable,
-	"GJ_GROUP_BLOCKS": GroupBlocks, "GJ_GROUP_BITMAP": GroupBitmap, "GJ_MAX_GROUPS": MaxGroups,
+	"GJ_GROUP_BLOCKS": GroupBlocks, "GJ_GROUP_BITMAP": GroupBitmap, "GJ_MAX_GROUPS": MaxGroups, "GJ_MAX_EARLY_PAGES": MaxEarlyPages,
 	"GJ_PAGES_ALWAYS": PagesAlways, "GJ_KEPT_CAPTURE": KeptCapture,
 	"GJ_FEED_PLAIN": int64(FeedPlain), "GJ_FEED_KEPT": int64(FeedKept),
 	"GJ_GROUP_FED": int64(GroupFed), "GJ_GROUP_KEPT": int64(GroupKept), "GJ_GROUP_MIXED": int64(GroupMixed),

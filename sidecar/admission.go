@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"gpujoin/joincore/planjson"
@@ -65,7 +66,48 @@ func (s *session) admit(open shm.Open, decoded *planjson.Job) {
 		return
 	}
 	s.log.Debug("job admitted", "job", j.id, "queued", j.queued)
-	j.join(s, open.Participant)
+	if err := s.joinAsOpener(j, open.Participant); err != nil {
+		s.reject(shm.MsgPages, toFailure(err))
+		_ = s.conn.Close() // the session ends; an error changes nothing
+	}
+}
+
+// joinAsOpener makes the session the first participant of its job, and answers the PAGES that
+// came early.
+func (s *session) joinAsOpener(j *job, number int32) error {
+	s.order.Lock()
+	defer s.order.Unlock()
+	j.join(s, number)
+	early := s.early
+	s.early = nil
+	for _, body := range early {
+		if err := s.answerPages(body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pages handles PAGES. Those of a job that is not admitted yet wait.
+func (s *session) pages(body []byte) error {
+	s.order.Lock()
+	defer s.order.Unlock()
+	if ph, _ := s.current(); ph != phaseOpening {
+		return s.answerPages(body)
+	}
+	if s.bytes += len(body); s.bytes > shm.MaxEarlyPages {
+		return violation("%d bytes of PAGES arrived before ADMITTED", s.bytes)
+	}
+	s.early = append(s.early, slices.Clone(body))
+	return nil
+}
+
+// answerPages handles PAGES of a job that has been admitted or refused.
+func (s *session) answerPages(body []byte) error {
+	if ph, p := s.current(); ph == phaseJob {
+		return p.job.pages(p, body)
+	}
+	return nil
 }
 
 // reserve creates a job and reserves the memory that it is expected to need.

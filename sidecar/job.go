@@ -178,8 +178,6 @@ func (j *job) handle(p *participant, m shm.Message, body []byte) error {
 		return decoded(body, func(v *shm.Release) error { return j.release(p, v) })
 	case shm.MsgChainGet:
 		return decoded(body, func(v *shm.ChainGet) error { return j.chainGet(p, v) })
-	case shm.MsgPages:
-		return j.pages(p, body)
 	case shm.MsgKeptGet:
 		return decoded(body, func(v *shm.KeptGet) error { return j.keptGet(p, v) })
 	case shm.MsgBlocksGet:

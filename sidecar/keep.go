@@ -166,10 +166,12 @@ func (j *job) keptGet(p *participant, v *shm.KeptGet) error {
 		return nil
 	case v.Reserved != 0 || int64(v.Input) >= int64(len(j.fed)) || p.fed || j.exec != nil:
 		return violation("KEPT_GET of input %d", v.Input)
-	case j.fed[v.Input].kept == nil:
+	}
+	p.feeding = true // what it claims from now on, nobody else feeds
+	if k := j.fed[v.Input].kept; k != nil {
+		p.out.send(slices.Clone(k.answer))
+	} else {
 		p.out.send(shm.AppendKept(nil, &shm.Kept{Input: v.Input}, nil))
-	default:
-		p.out.send(slices.Clone(j.fed[v.Input].kept.answer))
 	}
 	return nil
 }
@@ -200,6 +202,7 @@ func (j *job) blocksGet(p *participant, v *shm.BlocksGet) error {
 	if int64(v.Group) >= int64(k.groups) {
 		return violation("BLOCKS_GET of group %d of %d", v.Group, k.groups)
 	}
+	p.feeding = true
 	served, prove, lsns := k.lease.Blocks(int(v.Group))
 	p.out.send(shm.AppendBlocks(nil, &shm.Blocks{
 		Input: v.Input, Group: v.Group, Kept: shm.Bitmap(served), Prove: shm.Bitmap(prove),

@@ -13,7 +13,7 @@ type participant struct {
 	*session
 	job *job
 
-	feeding bool // has asked for extents, or has sent INPUT_FED
+	feeding bool // has asked for extents or for kept blocks, or has sent INPUT_FED
 	fed     bool
 	done    map[uint32]bool // inputs for which it has sent INPUT_FED
 	asked   map[uint32]bool // filters for which it has sent FILTER_GET

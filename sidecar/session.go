@@ -23,7 +23,7 @@ type phase int
 const (
 	phaseNew     phase = iota // only HELLO
 	phaseWelcome              // OPEN, ATTACH, STATUS_GET or FORGET
-	phaseOpening              // none: OPEN waits for admission
+	phaseOpening              // PAGES: OPEN waits for admission
 	phaseJob                  // frames of a job
 	phaseFailed               // FAILED was sent: only STATS_GET is answered
 )
@@ -42,6 +42,10 @@ type session struct {
 	aside  sync.WaitGroup // admission, which runs outside the read loop
 
 	hello shm.Hello
+
+	order sync.Mutex // held while PAGES are answered, in their order, or put aside; taken before job.mu
+	early [][]byte   // PAGES that came before ADMITTED
+	bytes int        // of these
 
 	mu        sync.Mutex
 	phase     phase
@@ -176,6 +180,8 @@ func (s *session) handle(m shm.Message, body []byte) error {
 			return s.forget(body)
 		}
 		return violation("%s arrived without a job", m)
+	case m == shm.MsgPages:
+		return s.pages(body)
 	case ph == phaseOpening:
 		return violation("%s arrived before ADMITTED", m)
 	case ph == phaseFailed:

@@ -106,6 +106,7 @@ gj_link_close(GjLink *link)
 	gj_extents_close(&link->extents);
 	gj_connection_close(&link->conn);
 	link->admitted = false;
+	link->early = 0;
 }
 
 bool
@@ -207,11 +208,17 @@ gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
 	body.json_length = json.len;
 	set_share(&body);
 	link->rewindable = rewindable;
-	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len) &&
-		admitted(link, Min(gj_queue_timeout, INT_MAX / 2) +
-				 Min(gj_connect_timeout, INT_MAX / 2));
+	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len);
 	pfree(json.data);
 	return ok;
+}
+
+bool
+gj_link_admitted(GjLink *link)
+{
+	return link->admitted ||
+		admitted(link, Min(gj_queue_timeout, INT_MAX / 2) +
+				 Min(gj_connect_timeout, INT_MAX / 2));
 }
 
 bool

@@ -86,6 +86,7 @@ typedef struct GjLink
 	GjConnection conn;
 	GjExtents	extents;
 	bool		admitted;		/* the daemon answered OPEN or ATTACH */
+	uint32		early;			/* bytes of PAGES sent before that */
 	bool		rewindable;		/* inputs are kept for another run */
 	uint32		generation;		/* runs so far */
 	int			participant;	/* ParallelWorkerNumber */
@@ -106,12 +107,15 @@ extern void gj_link_close(GjLink *link);
 extern bool gj_link_connect(GjLink *link, const char *socket);
 
 /*
- * Opens a job for the given number of participants, this one included, and
- * waits until the daemon admits it.  parameters are their values, separated by
- * commas.
+ * Opens a job for the given number of participants, this one included.
+ * parameters are their values, separated by commas.  gj_link_admitted() waits for
+ * the answer.
  */
 extern bool gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
 						 GjAlgorithm algorithm, int participants, bool rewindable);
+
+/* Waits until the daemon admits the job, unless it has. */
+extern bool gj_link_admitted(GjLink *link);
 
 /* Joins a job that another participant opened. */
 extern bool gj_link_attach(GjLink *link, uint64 job, const uint8 *token);

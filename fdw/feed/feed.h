@@ -142,8 +142,9 @@ extern void gj_feeder_init(GjFeeder *feeder, const GjPlan *plan, MemoryContext c
 extern void gj_feeder_reset(GjFeeder *feeder);
 
 /*
- * The opener of a job: finds out which inputs the daemon keeps, before any
- * participant feeds.  What it allocates is in run_context.  feed/kept/states.c.
+ * The opener of a job: waits until the daemon admits it, and finds out which inputs
+ * the daemon keeps, before any participant feeds.  What it allocates is in
+ * run_context.  feed/kept/states.c.
  */
 extern bool gj_kept_open(GjFeeder *feeder, GjLink *link, GjShared *shared,
 						 MemoryContext run_context);

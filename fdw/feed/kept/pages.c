@@ -97,6 +97,19 @@ read_map(Relation rel, uint32 blocks, uint32 groups, struct gj_group *map)
 	return any;
 }
 
+/*
+ * Waits until the daemon has admitted the job, if this is more than it takes before.
+ * Small maps are sent at once, so that a query waits once for both answers.
+ */
+static bool
+may_send(GjLink *link, Size bytes)
+{
+	if (link->early + bytes > GJ_MAX_EARLY_PAGES)
+		return gj_link_admitted(link);
+	link->early += bytes;
+	return true;
+}
+
 bool
 gj_kept_send_pages(GjFeeder *feeder, GjLink *link, int input, bool *sent)
 {
@@ -122,8 +135,9 @@ gj_kept_send_pages(GjFeeder *feeder, GjLink *link, int input, bool *sent)
 	{
 		gj_relation_file(rel, &body.tablespace, &body.database, &body.file);
 		body.flushed = GetFlushRecPtr(NULL);
-		ok = gj_send(&link->conn, GJ_PAGES, &body, sizeof(body), map,
-					 body.groups * sizeof(struct gj_group));
+		ok = may_send(link, sizeof(body) + body.groups * sizeof(struct gj_group)) &&
+			gj_send(&link->conn, GJ_PAGES, &body, sizeof(body), map,
+					body.groups * sizeof(struct gj_group));
 		*sent = true;
 	}
 	pfree(map);

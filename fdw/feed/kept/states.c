@@ -1,7 +1,8 @@
 /*
  * feed/kept/states.c - asks the daemon which blocks of an input it has.
  *
- * The opener asks for all inputs at once, so that a query waits once.
+ * The opener asks for all inputs at once, and before the daemon has admitted the job,
+ * so that a query waits once.
  */
 #include "postgres.h"
 
@@ -112,9 +113,12 @@ gj_kept_open(GjFeeder *feeder, GjLink *link, GjShared *shared, MemoryContext run
 {
 	bool		sent[GJ_MAX_INPUTS] = {false};
 
+	link->early = 0;
 	for (int i = 0; i < feeder->plan->ninputs; i++)
 		if (gj_kept_allowed(feeder, i) && !gj_kept_send_pages(feeder, link, i, &sent[i]))
 			return false;
+	if (!gj_link_admitted(link))
+		return false;
 	for (int i = 0; i < feeder->plan->ninputs; i++)
 	{
 		if (sent[i] && !receive_kept(link, i, run_context, &feeder->kept[i]))
