@@ -49,6 +49,22 @@ type Vector struct {
 	Values   []byte // Fixed: rows*Width bytes; Varlena: 4*(rows+1) bytes of offsets
 	Validity []byte // bit i, least significant first: 1 if value i is not NULL; nil: no NULLs
 	Heap     []byte // Varlena only
+	// Content names values that never change, by a number that is used for nothing else as
+	// long as the daemon runs; 0: they have no name. Value i of the vector is value From+i of
+	// the content, NULL or not, so a slice keeps the name of the whole, with its own From, and
+	// devices find the rows of both in the same copy. How the values are laid out, and whether
+	// there is a validity bitmap of rows without NULLs, is no part of the content. Whoever
+	// makes a vector of other values, or in another order, leaves Content 0.
+	Content uint64
+	From    int64
+}
+
+// Slice returns the name of the vector's rows from the given one on, for a vector of these.
+func (v *Vector) Slice(first int) (content uint64, from int64) {
+	if v.Content == 0 {
+		return 0, 0
+	}
+	return v.Content, v.From + int64(first)
 }
 
 // Null reports whether value i is NULL.

@@ -21,6 +21,7 @@ import (
 // settings are the worker's flags.
 type settings struct {
 	memory  string // of joins on each device
+	keep    string // of that, columns that stay on each device
 	slabs   int64  // bytes of page-locked host memory, at most; 0: the provider's default
 	rates   string // file of measured rates; "": default rates
 	devices int    // of a job, at most; 0: as many as pay
@@ -73,8 +74,15 @@ func openDevice(s settings, info driver.Info, log *slog.Logger, peers []int) (ch
 	if s.devices == 1 {
 		peers = nil
 	}
+	if _, err := config.ParseSize(s.keep, budget); err != nil {
+		return child.Device{}, nil, err
+	}
 	p, err := cuda.New(cuda.Config{
 		Ordinal: info.Ordinal, Budget: budget, SlabBytes: s.slabs, Peers: peers,
+		Keep: func(mapped int64) int64 {
+			n, _ := config.ParseSize(s.keep, mapped) // it is a size
+			return n
+		},
 		Uncompiled: func(err error) {
 			log.Warn("an aggregation keeps the general kernel", "device", info.Name, "error", err)
 		},

@@ -26,6 +26,14 @@
 // where they are keys. In results the host copies them by row id, straight from
 // the input into the sink's batch.
 //
+// # Columns that stay
+//
+// A column of which at least half of the rows have a content (joincore.Vector) stays in the
+// heap when the execution that has brought it ends, and package resident finds its rows from
+// then on. A later execution reads it where it is, if its rows follow each other there as they
+// do in the input; otherwise it copies what there is within the device and brings the rest. The
+// heap and the stack take the memory of columns that nobody reads before they are full.
+//
 // # Larger than the device
 //
 // A view is a set of rows of an input whose columns are uploaded separately. A

@@ -26,6 +26,7 @@ type execution struct {
 	chunk     int
 	inputs    []*input
 	shares    *sharing // inputs with executions on other devices; nil: none
+	need      int64    // bytes that the inputs are likely to need
 
 	mu     sync.Mutex // guards the field below
 	opened int        // streams that gather
@@ -60,9 +61,10 @@ func (e *execution) Close() {
 	if e.shares != nil {
 		e.shares.leave(e.workspace)
 	}
-	if e.workspace.reset() != nil {
+	if e.workspace.sync() != nil || e.keepColumns() != nil {
 		return
 	}
+	e.releaseKept()
 	if t, ok := e.opt.Common.(*outofcore.SharedJoin); ok {
 		t.AfterReads(func() { e.leave(e.workspace) })
 	} else {
@@ -80,9 +82,11 @@ func (e *execution) Import(number int, r *joincore.Relation) (device.Space, erro
 		e.inputs = append(e.inputs, nil)
 	}
 	host.Seed = e.opt.Seed
-	e.inputs[number] = &input{Input: host}
+	in := &input{Input: host, keeps: e.findKept(r)}
+	e.inputs[number] = in
 	all := e.segmentsView(number, 0, len(r.Segments))
-	e.inputs[number].all = all
+	all.whole, in.all = true, all
+	e.makeRoom(in)
 	e.share(all)
 	return all.space(), nil
 }
@@ -90,7 +94,8 @@ func (e *execution) Import(number int, r *joincore.Relation) (device.Space, erro
 // input is a base input, and all its rows.
 type input struct {
 	*hostinput.Input
-	all *view
+	all   *view
+	keeps []*keptColumn // of its columns; nil: nothing of it has a content
 }
 
 // Rows returns the number of rows of a space, which is known when the space is

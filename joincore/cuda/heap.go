@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"slices"
 
 	"gpujoin/joincore/cuda/driver"
@@ -51,10 +52,45 @@ func (h *heap) release(at, bytes int64) {
 	}
 }
 
-// reset frees everything.
-func (h *heap) reset() {
-	if h.end > h.low {
-		h.extend(h.end - h.low)
+// behind returns memory behind an address, of the last free part that is large enough.
+func (h *heap) behind(address, bytes int64) (at int64, ok bool) {
+	for i := len(h.free) - 1; i >= 0 && h.free[i].At > address; i-- {
+		g := &h.free[i]
+		if g.Bytes < bytes {
+			continue
+		}
+		g.Bytes -= bytes
+		at = g.At + g.Bytes
+		if g.Bytes == 0 {
+			h.free = slices.Delete(h.free, i, i+1)
+		}
+		return at, true
 	}
-	h.low, h.end, h.lowest, h.free = 0, 0, 0, nil
+	return 0, false
+}
+
+// reset frees everything but the given parts.
+func (h *heap) reset(stay []span) {
+	stay = slices.SortedFunc(slices.Values(stay), func(a, b span) int { return cmp.Compare(a.at, b.at) })
+	low := h.end
+	if len(stay) > 0 {
+		low = stay[0].at
+	}
+	if low > h.low {
+		h.extend(low - h.low)
+	}
+	h.free = nil
+	for i, s := range stay {
+		next := h.end
+		if i+1 < len(stay) {
+			next = stay[i+1].at
+		}
+		if end := s.at + s.bytes; end < next {
+			h.free = append(h.free, driver.Gap{At: end, Bytes: next - end})
+		}
+	}
+	h.low, h.lowest = low, low
+	if len(stay) == 0 {
+		h.low, h.end, h.lowest = 0, 0, 0
+	}
 }

@@ -90,7 +90,7 @@ func TestHeapSaysWhatWasUsed(t *testing.T) {
 	if fresh, used, _ := h.alloc(20); fresh != 50 || used {
 		t.Errorf("fresh %d, used %v", fresh, used)
 	}
-	h.reset()
+	h.reset(nil)
 	if *end != 100 {
 		t.Errorf("end %d after a reset", *end)
 	}

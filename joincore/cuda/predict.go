@@ -28,7 +28,7 @@ func (e *execution) crossing(s *space, key *device.Key, residual joincore.Expr, 
 	for input, m := range s.members {
 		for _, c := range e.columnsRead(input, key, residual, keep) {
 			if !m.view.there(c) {
-				rows := float64(m.view.rows) / float64(m.view.sharers())
+				rows := float64(m.view.missing(c)) / float64(m.view.sharers())
 				bytes += rows * float64(e.describe(joincore.ColumnRef{Input: input, Column: c}).Width)
 			}
 		}

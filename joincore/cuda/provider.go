@@ -16,6 +16,7 @@ import (
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/outofcore"
+	"gpujoin/joincore/cuda/resident"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/program"
@@ -39,6 +40,10 @@ type Config struct {
 	// memory. Those that cannot access it are left out. Several providers may be on one
 	// device: then its own ordinal is a peer.
 	Peers []int
+	// Keep returns how many bytes of device memory columns may have that stay there for later
+	// executions, of the bytes that the provider has mapped; nil: none stay. An execution that
+	// needs the memory gets it.
+	Keep func(mapped int64) int64
 	// Uncompiled is told why a program that is used often gets no kernel of its own; nil:
 	// nothing is.
 	Uncompiled func(error)
@@ -94,6 +99,11 @@ func New(cfg Config) (*Provider, error) {
 	if p.outOfCore, err = outofcore.Open(c, lockSlab(p.platform), cfg.SlabBytes); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
+	keep := int64(0)
+	if cfg.Keep != nil {
+		keep = cfg.Keep(p.budget)
+	}
+	p.resident = resident.New[*residentColumn](keep)
 	if err := p.mapBudget(cfg.Peers); err != nil {
 		p.outOfCore.Close()
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
@@ -280,6 +290,7 @@ type gpu struct {
 	general    *rowid.Kernels
 	outOfCore  *outofcore.Device
 	registered ranges
+	resident   *resident.Cache[*residentColumn]
 	peers      []int // ordinals of devices that access its memory
 	testHooks
 }

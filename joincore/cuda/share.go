@@ -76,13 +76,17 @@ func (s *sharing) column(ctx context.Context, v *view, j int) (*column, error) {
 	if c := v.ready(j); c != nil {
 		return c, nil
 	}
-	if v.input.Relation.Columns[j].Kind != joincore.Fixed {
+	if _, here := v.inDevice(j); here || v.input.Relation.Columns[j].Kind != joincore.Fixed {
 		return v.own(ctx, j)
 	}
 	others := slices.Clone(s.views)
 	others = slices.DeleteFunc(others, func(o *view) bool { return o.number != v.number || o == v })
 	for _, o := range others {
-		if from := o.ready(j); from != nil {
+		from := o.ready(j)
+		if _, here := o.inDevice(j); from == nil && here {
+			from, _ = o.own(ctx, j)
+		}
+		if from != nil {
 			return s.copyFrom(ctx, v, j, o, from)
 		}
 	}
@@ -180,11 +184,11 @@ func (v *view) begin(j int) (*part, error) {
 
 func (p *part) prepare() (err error) {
 	if p.input.Nullable(p.number) {
-		if p.column.Validity, err = p.Alloc(p.rows); err != nil {
+		if p.column.Validity, err = p.take(p.number, p.rows); err != nil {
 			return err
 		}
 	}
-	if p.column.Values, err = p.Alloc(p.rows * int64(p.column.Width)); err != nil {
+	if p.column.Values, err = p.take(p.number, p.rows*int64(p.column.Width)); err != nil {
 		return err
 	}
 	p.uploaded, err = p.workspace.event()
@@ -205,7 +209,7 @@ func (p *part) uploadPart(ctx context.Context, low, high int64) error {
 		})
 	})
 	if err == nil && p.column.Validity != 0 {
-		err = p.loadValidity(ctx, p.number, p.column.Validity)
+		err = p.loadValidity(ctx, p.number, p.column.Validity, nil)
 	}
 	if err != nil {
 		return err
@@ -242,12 +246,14 @@ func (p *part) end(err error) (*column, error) {
 	defer p.workspace.loading.Unlock()
 	if err == nil {
 		p.columns[p.number] = p.column
+		p.settled(p.number, p.column, nil)
 		return p.column, nil
 	}
 	w := p.workspace
 	main := w.main.Stream()
 	err = errors.Join(err, w.upload.stream.Then(main), w.peer.Then(main))
 	p.memory.ReleaseFrom(p.before)
+	p.settled(p.number, nil, err)
 	return nil, err
 }
 

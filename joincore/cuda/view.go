@@ -13,6 +13,7 @@ import (
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
 	"gpujoin/joincore/cuda/outofcore"
+	"gpujoin/joincore/cuda/resident"
 	"gpujoin/joincore/cuda/rowid"
 )
 
@@ -26,9 +27,11 @@ type view struct {
 	low, high int            // segments [low, high), if there is no source
 	source    outofcore.Rows // of a join out of core; nil: segments
 	rows      int64
-	slot      *slot    // of a ring: memory that is taken first
-	derived   *derived // nil: the input is on the host
-	shared    *sharing // nil: no other execution reads the input
+	slot      *slot         // of a ring: memory that is taken first
+	derived   *derived      // nil: the input is on the host
+	shared    *sharing      // nil: no other execution reads the input
+	whole     bool          // all rows of an input: what it brings may stay on the device
+	keeps     []*keptColumn // of the input's columns, if there is no source
 
 	mu       sync.Mutex // guards what follows
 	columns  []*column
@@ -46,7 +49,7 @@ type column struct {
 func (e *execution) segmentsView(number int, low, high int) *view {
 	in := e.inputs[number].Input
 	return &view{
-		workspace: e.workspace, input: in, number: number, low: low, high: high,
+		workspace: e.workspace, input: in, number: number, low: low, high: high, keeps: e.inputs[number].keeps,
 		rows: in.Starts[high] - in.Starts[low], columns: make([]*column, len(in.Relation.Columns)), memory: rowid.Owned{Memory: e.workspace},
 	}
 }
@@ -111,7 +114,13 @@ func (v *view) own(ctx context.Context, j int) (*column, error) {
 	if c := v.columns[j]; c != nil {
 		return c, nil
 	}
+	k := v.kept(j)
+	if k != nil && k.brought != nil && v.whole {
+		v.columns[j] = k.brought // the view was closed meanwhile
+		return k.brought, nil
+	}
 	c, err := v.transfer(func() (*column, error) { return v.load(ctx, j) })
+	v.settled(j, c, err)
 	if err != nil {
 		return nil, fmt.Errorf("input %d, column %d: %w", v.number, j, err)
 	}
@@ -123,7 +132,11 @@ func (v *view) own(ctx context.Context, j int) (*column, error) {
 func (v *view) there(j int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.columns[j] != nil
+	if v.columns[j] != nil {
+		return true
+	}
+	_, ok := v.inDevice(j)
+	return ok
 }
 
 // transfer has queue queue the upload of a column, and records when it is complete. If
@@ -230,11 +243,8 @@ func (v *view) Bytes(columns []int) int64 {
 			n += driver.Lines(v.rows * int64(desc.Width))
 			continue
 		}
-		n += driver.Lines(16 * v.rows)
-		for i := v.low; i < v.high; i++ {
-			s := &v.input.Relation.Segments[i]
-			n += driver.Lines(4*int64(s.Rows+1)) + driver.Lines(int64(len(s.Columns[j].Heap)))
-		}
+		offsets, heaps := v.textBytes(j)
+		n += driver.Lines(spanBytes*v.rows) + offsets + heaps
 	}
 	return n
 }
@@ -251,18 +261,24 @@ func (v *view) load(ctx context.Context, j int) (*column, error) {
 		c.Column, err = v.source.Upload(ctx, v, j)
 		return c, err
 	}
+	if here, ok := v.inDevice(j); ok {
+		c.Column = here
+		return c, nil
+	}
 	if v.input.Nullable(j) {
-		if c.Validity, err = v.Alloc(v.rows); err != nil {
+		if c.Validity, err = v.take(j, v.rows); err != nil {
 			return nil, err
 		}
 	}
+	var runs []resident.Run[*residentColumn] // rows that need not cross the link
 	if desc.Kind == joincore.Varlena {
 		err = v.loadTexts(ctx, j, c)
 	} else {
-		err = v.loadValues(ctx, j, c)
+		runs = v.kept(j).runs(v.first(), v.rows)
+		err = v.loadValues(ctx, j, c, runs)
 	}
 	if err == nil && c.Validity != 0 {
-		err = v.loadValidity(ctx, j, c.Validity)
+		err = v.loadValidity(ctx, j, c.Validity, runs)
 	}
 	return c, err
 }
@@ -277,22 +293,25 @@ func (v *view) eachSegment(visit func(s *joincore.Segment, first int64) error) e
 	return nil
 }
 
-func (v *view) loadValues(ctx context.Context, j int, c *column) (err error) {
+func (v *view) loadValues(ctx context.Context, j int, c *column, runs []resident.Run[*residentColumn]) (err error) {
 	width := int64(c.Width)
-	if c.Values, err = v.Alloc(v.rows * width); err != nil {
+	if c.Values, err = v.take(j, v.rows*width); err != nil {
+		return err
+	}
+	if err = v.loadKept(runs, c); err != nil {
 		return err
 	}
 	return v.workspace.batched(func() error {
-		return v.eachSegment(func(s *joincore.Segment, first int64) error {
+		return v.eachMissing(runs, func(s *joincore.Segment, first int64) error {
 			return v.workspace.copyIn(ctx, c.Values+driver.Ptr(first*width), s.Columns[j].Values[:int64(s.Rows)*width])
 		})
 	})
 }
 
 // loadValidity expands the segments' bitmaps to one byte per row.
-func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr) error {
+func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr, runs []resident.Run[*residentColumn]) error {
 	l := v.workspace.upload
-	return v.eachSegment(func(s *joincore.Segment, first int64) error {
+	return v.eachMissing(runs, func(s *joincore.Segment, first int64) error {
 		to, bits := at+driver.Ptr(first), s.Columns[j].Validity
 		if bits == nil {
 			return l.stream.Memset(to, 1, int64(s.Rows))
@@ -311,28 +330,43 @@ func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr) error {
 	})
 }
 
+// textBytes returns what the offsets and the heaps of a column's segments take on the device.
+func (v *view) textBytes(j int) (offsets, heaps int64) {
+	for i := v.low; i < v.high; i++ {
+		s := &v.input.Relation.Segments[i]
+		offsets += driver.Lines(4 * int64(s.Rows+1))
+		heaps += driver.Lines(int64(len(s.Columns[j].Heap)))
+	}
+	return offsets, heaps
+}
+
 // loadTexts uploads the segments' heaps and turns their offsets into spans. A
 // heap may be larger or smaller than its offsets imply.
 func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
-	if c.Values, err = v.Alloc(16 * v.rows); err != nil {
+	if c.Values, err = v.take(j, spanBytes*v.rows); err != nil {
+		return err
+	}
+	offsetBytes, heapBytes := v.textBytes(j)
+	offsets, err := v.take(j, offsetBytes)
+	if err != nil {
+		return err
+	}
+	heap, err := v.take(j, heapBytes)
+	if err != nil {
 		return err
 	}
 	return v.eachSegment(func(s *joincore.Segment, first int64) error {
 		vector := &s.Columns[j]
-		offsets, err := v.Alloc(4 * int64(s.Rows+1))
-		if err != nil {
-			return err
-		}
-		heap, err := v.Alloc(int64(len(vector.Heap)))
-		if err != nil {
-			return err
-		}
+		defer func() {
+			offsets += driver.Ptr(driver.Lines(4 * int64(s.Rows+1)))
+			heap += driver.Ptr(driver.Lines(int64(len(vector.Heap))))
+		}()
 		if err := v.workspace.copyIn(ctx, offsets, vector.Values[:4*(s.Rows+1)]); err != nil {
 			return err
 		}
 		if err := v.workspace.copyIn(ctx, heap, vector.Heap); err != nil {
 			return err
 		}
-		return v.workspace.upload.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(16*first))
+		return v.workspace.upload.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(spanBytes*first))
 	})
 }

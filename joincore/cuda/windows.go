@@ -64,6 +64,9 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	if !v.allRows() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil
 	}
+	if e.keepsAll(v, columns) {
+		return nil
+	}
 	target := min(windowTarget(v.rows, build, e.width(v.number, columns)), e.workspace.arena.Free()/8/v.input.BytesPerRow(columns))
 	if e.workspace.gpu.outOfCore.WindowRows > 0 {
 		target = e.workspace.gpu.outOfCore.WindowRows

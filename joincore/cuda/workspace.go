@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
@@ -30,11 +31,12 @@ type workspace struct {
 
 	loading sync.Mutex // guards the upload stream; taken before mu, and after a view's
 
-	mu     sync.Mutex // guards what follows
-	heap   heap
-	idle   []*driver.Event // that the execution does not use
-	events []*driver.Event // that it does
-	steps  *driver.Event   // a point of the main stream; one of events
+	mu       sync.Mutex // guards what follows
+	heap     heap
+	idle     []*driver.Event // that the execution does not use
+	events   []*driver.Event // that it does
+	steps    *driver.Event   // a point of the main stream; one of events
+	resident []span          // of the heap: columns that stay after the execution
 }
 
 // transferStream is a stream with the buffers for its transfers.
@@ -76,6 +78,7 @@ func (s *workspace) open(arena *driver.Arena, streams int) (err error) {
 	if s.arena, err = arena.Part(s.bytes); err != nil {
 		return err
 	}
+	s.arena.WhenFull(s.relieve)
 	s.heap = heap{
 		cut: func(n int64) (int64, error) {
 			at, err := s.arena.Cut(n)
@@ -151,6 +154,15 @@ func (s *workspace) takeEvent() (event *driver.Event, err error) {
 // Alloc allocates memory of the heap. If the memory was used before in this execution, the
 // stream of uploads waits until that use is over.
 func (s *workspace) Alloc(bytes int64) (driver.Ptr, error) {
+	for {
+		p, err := s.alloc(bytes)
+		if !errors.Is(err, joincore.ErrBudget) || !s.relieve() {
+			return p, err
+		}
+	}
+}
+
+func (s *workspace) alloc(bytes int64) (driver.Ptr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, used, err := s.heap.alloc(driver.Lines(bytes))
@@ -221,21 +233,34 @@ func (s *workspace) prepare(l *transferStream) (err error) {
 	return err
 }
 
-// reset waits for all running work and frees all memory.
+// reset waits for all running work and frees all memory but that of columns that stay.
 func (s *workspace) reset() error {
+	err := s.sync()
+	s.empty()
+	return err
+}
+
+// sync waits for all running work.
+func (s *workspace) sync() error {
 	var errs []error
 	for _, st := range s.streams {
 		errs = append(errs, st.Sync(context.Background()))
 	}
+	return errors.Join(errs...)
+}
+
+// empty frees all memory but that of columns that stay.
+func (s *workspace) empty() {
 	for _, l := range s.gather {
 		l.empty()
 	}
 	s.copied.Store(0)
-	s.heap.reset()
-	s.idle, s.events, s.steps = append(s.idle, s.events...), nil, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.arena.Rewind(0)
+	s.heap.reset(s.resident)
+	s.idle, s.events, s.steps = append(s.idle, s.events...), nil, nil
 	s.arena.ResetPeak()
-	return errors.Join(errs...)
 }
 
 // close frees everything but memory of the arena.

@@ -109,6 +109,7 @@ func rowsOf(columns []joincore.Column, s *joincore.Segment, low, high int) joinc
 	for i := range s.Columns {
 		v := &s.Columns[i]
 		w := &out.Columns[i]
+		w.Content, w.From = v.Slice(low)
 		if columns[i].Kind == joincore.Varlena {
 			w.Values = within(v.Values, 4*low, 4*(high+1))
 			w.Heap = v.Heap

@@ -80,7 +80,7 @@ func slabBytes(cfg *config.Config) int64 {
 // cudaWorker returns the configuration of the GPU worker.
 func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	path, err := cudaPlugin(cfg)
-	args := []string{"--memory", cfg.CUDAMemory, "--slabs", strconv.FormatInt(slabBytes(cfg), 10), "--devices", strconv.Itoa(cfg.CUDADevices), "--mesh", meshFile(cfg)}
+	args := []string{"--memory", cfg.CUDAMemory, "--keep", cfg.CUDAKeep, "--slabs", strconv.FormatInt(slabBytes(cfg), 10), "--devices", strconv.Itoa(cfg.CUDADevices), "--mesh", meshFile(cfg)}
 	if cfg.Calibrate {
 		args = append(args, "--rates", deviceRates(cfg))
 	}

@@ -41,7 +41,8 @@ func (l *loader) build() *Config {
 		CUDAMinRows:  int64(l.integer("cuda_min_rows", 0, math.MaxInt)),
 		CUDAPlugin:   l.path("cuda_plugin"),
 		CUDAChecksum: l.checksum("cuda_checksum"),
-		CUDAMemory:   l.share("cuda_memory"),
+		CUDAMemory:   l.share("cuda_memory", 1),
+		CUDAKeep:     l.share("cuda_keep", 0),
 		CUDADevices:  l.integer("cuda_devices", 0, 64),
 		CUDAMesh:     l.path("cuda_mesh"),
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
@@ -102,9 +103,9 @@ func (l *loader) choice(key string, values ...string) string {
 }
 
 // share checks a size or a percentage whose base is not known here.
-func (l *loader) share(key string) string {
+func (l *loader) share(key string, least int64) string {
 	text := l.values[key]
-	if n, err := ParseSize(text, 1<<40); err != nil || n <= 0 || strings.HasSuffix(text, "%") && n > 1<<40 {
+	if n, err := ParseSize(text, 1<<40); err != nil || n < least || strings.HasSuffix(text, "%") && n > 1<<40 {
 		l.fail(key, "%q is neither a size nor a percentage", text)
 	}
 	return text

@@ -45,6 +45,7 @@ type Config struct {
 	CUDAPlugin   string // "": in the daemon's directory
 	CUDAChecksum []byte // SHA-256; nil: of the plugin as found at start
 	CUDAMemory   string // for joins, of each device: bytes or a percentage
+	CUDAKeep     string // of that, for columns that stay there between joins: bytes or a percentage
 	CUDADevices  int    // of a join, at most; 0: as many as pay
 	CUDAMesh     string // file of measured links between devices; "": next to the socket
 	LogLevel     string
@@ -85,6 +86,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("cuda-plugin", "", "worker program (default gpujoin-cuda in the directory of gpujoind)")
 	fs.String("cuda-checksum", "", "SHA-256 of the worker program in hexadecimal (default the one that it has when it is first used)")
 	fs.String("cuda-memory", "90%", "maximum memory of joins on each GPU: a size, or a percentage of the GPU's memory")
+	fs.String("cuda-keep", "40%", "maximum memory, of that, of columns that stay on each GPU between joins; 0: none stay")
 	fs.Int("cuda-devices", 1, "maximum number of GPUs of a join; 0: as many as pay")
 	fs.String("cuda-mesh", "", "file with the measured links between GPUs (default <socket>.mesh)")
 	fs.String("log-level", "info", "debug, info, warn or error")

@@ -51,6 +51,7 @@ func part8(columns []joincore.Column, s *joincore.Segment, first, rows int) join
 	for i, c := range columns {
 		v, to := &s.Columns[i], &out.Columns[i]
 		to.Heap = v.Heap
+		to.Content, to.From = v.Slice(first)
 		if c.Kind == joincore.Varlena {
 			to.Values = v.Values[4*first : 4*(first+rows+1)]
 		} else {

@@ -49,13 +49,14 @@ const pieceBytes = 256
 // piece takes its place in the directory, and it lives on while it is leased.
 type piece struct {
 	layout *layout
-	vector joincore.Vector // the whole span; a content id for devices would be made with it
+	vector joincore.Vector // the whole span, with a content of its own
 	span   span
 	bytes  int64
 
 	chunk   *chunk // nil: it is not in the directory
 	column  int    // position in the chunk
 	leases  int
+	moved   bool    // another piece has its content
 	vain    int     // newer blocks that were captured, but were too few to make a new piece
 	benefit float64 // nanoseconds of feeding that one use saves
 }
@@ -170,7 +171,7 @@ func (s *Store) remove(p *piece) {
 	}
 }
 
-// destroy frees what a piece has, and its layout if no other piece has that.
+// destroy frees what a piece has, its layout if no other piece has that, and its content.
 func (s *Store) destroy(p *piece) {
 	s.arena.free(p.span)
 	if p.layout.users--; p.layout.users == 0 {
@@ -178,6 +179,9 @@ func (s *Store) destroy(p *piece) {
 	}
 	s.directory -= pieceBytes
 	s.pieces--
+	if !p.moved && s.options.Gone != nil {
+		s.options.Gone(p.vector.Content)
+	}
 }
 
 // hold keeps a piece's bytes until release.

@@ -132,4 +132,7 @@ type Extent struct {
 type Options struct {
 	Limit    int64         // bytes of extents and of the directory together
 	Interest time.Duration // Auto captures at a second use within this time; 0: an hour
+	// Gone is told contents (joincore.Vector) that no later lease has: what devices have of
+	// them is of no use. It is called with the store's lock held. nil: nobody is told.
+	Gone func(content uint64)
 }

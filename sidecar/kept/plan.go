@@ -66,6 +66,8 @@ func (s *Store) admit(w *copying, b *build, density float64) error {
 	}
 	b.piece = s.newPiece(b.layout, b.column, sp)
 	b.piece.vector = b.shape.vector(sp.data)
+	s.contents++
+	b.piece.vector.Content = s.contents
 	return nil
 }
 

@@ -163,7 +163,7 @@ func (l *Lease) segment(c *servedChunk, cut *cut, vectors []joincore.Vector) joi
 	for i := range l.columns {
 		p := c.pieces[i]
 		if cut.rows == p.layout.total {
-			seg.Columns[i] = p.vector // all of the span: the place for its content id
+			seg.Columns[i] = p.vector // all of the span
 			continue
 		}
 		seg.Columns[i] = l.slice(p, l.request.Columns[i].Physical, cut.first[i], cut.rows)
@@ -171,9 +171,11 @@ func (l *Lease) segment(c *servedChunk, cut *cut, vectors []joincore.Vector) joi
 	return seg
 }
 
-// slice returns rows of a piece. Values, offsets and heap are where they are in the piece; a
-// validity bitmap begins at a byte, so it may have to be shifted into a copy.
+// slice returns rows of a piece, under the name of its content. Values, offsets and heap are
+// where they are in the piece; a validity bitmap begins at a byte, so it may have to be shifted
+// into a copy.
 func (l *Lease) slice(p *piece, c joincore.Column, first, rows int) (v joincore.Vector) {
+	v.Content, v.From = p.vector.Slice(first)
 	if c.Kind == joincore.Varlena {
 		v.Values = p.vector.Values[4*first : 4*(first+rows+1)]
 		v.Heap = p.vector.Heap[:offset(&p.vector, first+rows)]

@@ -22,6 +22,7 @@ func (s *Store) tidy() bool {
 	defer s.mu.Unlock()
 	for i, p := range m.from {
 		if c := p.chunk; c != nil {
+			p.moved = true
 			s.enter(c, m.to[i])
 		}
 		s.release(m.to[i])
@@ -74,6 +75,7 @@ func (s *Store) planMove() *moving {
 		to := s.newPiece(p.layout, p.column, sp)
 		h := shape{column: p.heading().Physical, rows: p.layout.total, heap: int64(len(p.vector.Heap)), validity: p.vector.Validity != nil}
 		to.vector = h.vector(sp.data)
+		to.vector.Content = p.vector.Content // the same values
 		s.hold(p)
 		m.from, m.to = append(m.from, p), append(m.to, to)
 	}

@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -27,6 +28,8 @@ type Arena struct {
 	used int64
 	held int64 // nothing below is cut off
 	peak int64
+
+	more func() bool // see WhenFull
 }
 
 // Mark is a state of an arena to return to.
@@ -86,6 +89,19 @@ func (a *Arena) Free() int64 {
 // What lies between them and the next line belongs to them. ErrBudget where
 // the arena is full.
 func (a *Arena) Take(n int64) (Ptr, error) {
+	for {
+		p, err := a.take(n)
+		if !errors.Is(err, joincore.ErrBudget) || n < 0 || a.more == nil || !a.more() {
+			return p, err
+		}
+	}
+}
+
+// WhenFull has Take call a function where the arena is full, and try again if that returns true:
+// it has put back something that was cut off. It is called before the arena is used.
+func (a *Arena) WhenFull(more func() bool) { a.more = more }
+
+func (a *Arena) take(n int64) (Ptr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.fits(n, a.used); err != nil {

@@ -42,6 +42,13 @@ func (o *Owned) Bytes() (bytes int64) {
 	return bytes
 }
 
+// Each visits all memory, with the bytes that were asked for.
+func (o *Owned) Each(visit func(at driver.Ptr, bytes int64)) {
+	for _, p := range o.pieces {
+		visit(p.at, p.bytes)
+	}
+}
+
 // Release frees all memory.
 func (o *Owned) Release() { o.ReleaseFrom(0) }
 

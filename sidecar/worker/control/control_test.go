@@ -130,6 +130,22 @@ func TestSegments(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) || &got.Columns[0].Values[0] != &other[128] {
 		t.Errorf("in two extents: %+v, %v", got, err)
 	}
+	want.Columns[1].Content, want.Columns[1].From = 1<<63, 4096
+	s, err = EncodeSegment(&want, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire, err := proto.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = &Segment{}
+	if err := proto.Unmarshal(wire, s); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Decode(data, 2); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("with a content: %+v, %v", got, err)
+	}
 	want.Columns[0].Values = make([]byte, 128)
 	if _, err := EncodeSegment(&want, place); !errors.Is(err, joincore.ErrUnsupported) {
 		t.Error(err)
@@ -148,6 +164,9 @@ func TestSegments(t *testing.T) {
 		"one column": {Rows: 1, Extent: 5, Spans: make([]uint64, 6)},
 		"an extent":  {Rows: 1, Extent: 7, Spans: []uint64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"extents":    {Rows: 1, Spans: make([]uint64, 12), Extents: []uint64{5}},
+		"contents":   {Rows: 1, Extent: 5, Spans: make([]uint64, 12), Contents: []uint64{5}, From: []uint64{0}},
+		"no rows of": {Rows: 1, Extent: 5, Spans: make([]uint64, 12), Contents: []uint64{5, 6}},
+		"row":        {Rows: 1, Extent: 5, Spans: make([]uint64, 12), Contents: []uint64{5, 6}, From: []uint64{0, 1 << 40}},
 		"another":    {Rows: 1, Spans: []uint64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Extents: []uint64{7, 5, 5, 5, 5, 5}},
 		"beyond":     {Rows: 1, Extent: 5, Spans: []uint64{4096, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"overflow":   {Rows: 1, Extent: 5, Spans: []uint64{8, 1<<64 - 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},

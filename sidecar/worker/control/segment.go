@@ -23,6 +23,12 @@ func EncodeSegment(s *joincore.Segment, place func([]byte) (extent uint64, offse
 	extents, several := make([]uint64, 0, arrays), false
 	for i := range s.Columns {
 		c := &s.Columns[i]
+		if c.Content != 0 {
+			if out.Contents == nil {
+				out.Contents, out.From = make([]uint64, len(s.Columns)), make([]uint64, len(s.Columns))
+			}
+			out.Contents[i], out.From[i] = c.Content, uint64(c.From)
+		}
 		for _, b := range [][]byte{c.Values, c.Validity, c.Heap} {
 			if len(b) == 0 {
 				out.Spans = append(out.Spans, 0, 0)
@@ -72,11 +78,19 @@ func (s *Segment) Decode(data func(extent uint64) []byte, columns int) (joincore
 		}
 	}
 	n := len(s.GetExtents())
-	if s.GetRows() < 1 || s.GetRows() > most || len(s.GetSpans()) != 2*arrays || n != 0 && n != arrays {
+	named := len(s.GetContents())
+	if s.GetRows() < 1 || s.GetRows() > most || len(s.GetSpans()) != 2*arrays || n != 0 && n != arrays ||
+		named != 0 && named != columns || len(s.GetFrom()) != named {
 		return joincore.Segment{}, fmt.Errorf("%w: segment of %d rows with %d spans, %d columns, %d extents",
 			ErrMalformed, s.GetRows(), len(s.GetSpans()), columns, n)
 	}
 	out := joincore.Segment{Rows: int(s.Rows), Columns: make([]joincore.Vector, columns)}
+	for i, content := range s.Contents {
+		if s.From[i] > math.MaxInt32 {
+			return joincore.Segment{}, fmt.Errorf("%w: row %d of a content", ErrMalformed, s.From[i])
+		}
+		out.Columns[i].Content, out.Columns[i].From = content, int64(s.From[i])
+	}
 	for i := range arrays {
 		offset, n, in := s.Spans[2*i], s.Spans[2*i+1], s.Extent
 		if n == 0 {

@@ -95,7 +95,11 @@ func (Failure) EnumDescriptor() ([]byte, []int) {
 }
 
 type StatusRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Contents that are gone: what devices have of them is of no use.
+	Gone []uint64 `protobuf:"varint,1,rep,packed,name=gone,proto3" json:"gone,omitempty"`
+	// The version of the contents on devices that the daemon has; 0: none.
+	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -130,11 +134,27 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 	return file_worker_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *StatusRequest) GetGone() []uint64 {
+	if x != nil {
+		return x.Gone
+	}
+	return nil
+}
+
+func (x *StatusRequest) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type StatusReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Devices       []*Device              `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
-	Links         []*Link                `protobuf:"bytes,2,rep,name=links,proto3" json:"links,omitempty"`
-	Kept          int64                  `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"` // bytes of page-locked host memory that the worker keeps for later joins
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Devices []*Device              `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
+	Links   []*Link                `protobuf:"bytes,2,rep,name=links,proto3" json:"links,omitempty"`
+	Kept    int64                  `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"` // bytes of page-locked host memory that the worker keeps for later joins
+	// The contents that devices have, unless the request has their version.
+	Contents      *Contents `protobuf:"bytes,4,opt,name=contents,proto3" json:"contents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -190,6 +210,74 @@ func (x *StatusReply) GetKept() int64 {
 	return 0
 }
 
+func (x *StatusReply) GetContents() *Contents {
+	if x != nil {
+		return x.Contents
+	}
+	return nil
+}
+
+// Contents are what devices have in their memory for later joins.
+type Contents struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`    // not 0
+	Steps         []uint64               `protobuf:"varint,2,rep,packed,name=steps,proto3" json:"steps,omitempty"` // the first content, and from each to the next larger one
+	Bytes         []uint64               `protobuf:"varint,3,rep,packed,name=bytes,proto3" json:"bytes,omitempty"` // of each, on all devices
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Contents) Reset() {
+	*x = Contents{}
+	mi := &file_worker_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Contents) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Contents) ProtoMessage() {}
+
+func (x *Contents) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Contents.ProtoReflect.Descriptor instead.
+func (*Contents) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Contents) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Contents) GetSteps() []uint64 {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *Contents) GetBytes() []uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
 // Link is how devices, or a device and the host, copy from one to the other.
 type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -205,7 +293,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_worker_proto_msgTypes[2]
+	mi := &file_worker_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -217,7 +305,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[2]
+	mi := &file_worker_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -230,7 +318,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{2}
+	return file_worker_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Link) GetFrom() int32 {
@@ -284,15 +372,16 @@ type Device struct {
 	Used          int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	Jobs          int32                  `protobuf:"varint,6,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	Queued        int32                  `protobuf:"varint,7,opt,name=queued,proto3" json:"queued,omitempty"`
-	Note          string                 `protobuf:"bytes,8,opt,name=note,proto3" json:"note,omitempty"`     // what it does without, and why; empty: nothing
-	Unused        string                 `protobuf:"bytes,9,opt,name=unused,proto3" json:"unused,omitempty"` // why no join runs on it; empty: joins do
+	Note          string                 `protobuf:"bytes,8,opt,name=note,proto3" json:"note,omitempty"`           // what it does without, and why; empty: nothing
+	Unused        string                 `protobuf:"bytes,9,opt,name=unused,proto3" json:"unused,omitempty"`       // why no join runs on it; empty: joins do
+	Resident      int64                  `protobuf:"varint,10,opt,name=resident,proto3" json:"resident,omitempty"` // bytes of columns that it keeps for later joins
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_worker_proto_msgTypes[3]
+	mi := &file_worker_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -304,7 +393,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[3]
+	mi := &file_worker_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -317,7 +406,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{3}
+	return file_worker_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Device) GetProvider() string {
@@ -383,6 +472,13 @@ func (x *Device) GetUnused() string {
 	return ""
 }
 
+func (x *Device) GetResident() int64 {
+	if x != nil {
+		return x.Resident
+	}
+	return 0
+}
+
 // ToWorker collects what there is to say: many things in one message under
 // load, one in each when idle.
 type ToWorker struct {
@@ -398,7 +494,7 @@ type ToWorker struct {
 
 func (x *ToWorker) Reset() {
 	*x = ToWorker{}
-	mi := &file_worker_proto_msgTypes[4]
+	mi := &file_worker_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -410,7 +506,7 @@ func (x *ToWorker) String() string {
 func (*ToWorker) ProtoMessage() {}
 
 func (x *ToWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[4]
+	mi := &file_worker_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -423,7 +519,7 @@ func (x *ToWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToWorker.ProtoReflect.Descriptor instead.
 func (*ToWorker) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{4}
+	return file_worker_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ToWorker) GetStart() *Start {
@@ -474,7 +570,7 @@ type FromWorker struct {
 
 func (x *FromWorker) Reset() {
 	*x = FromWorker{}
-	mi := &file_worker_proto_msgTypes[5]
+	mi := &file_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +582,7 @@ func (x *FromWorker) String() string {
 func (*FromWorker) ProtoMessage() {}
 
 func (x *FromWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[5]
+	mi := &file_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +595,7 @@ func (x *FromWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromWorker.ProtoReflect.Descriptor instead.
 func (*FromWorker) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{5}
+	return file_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FromWorker) GetWanted() []*Want {
@@ -548,7 +644,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_worker_proto_msgTypes[6]
+	mi := &file_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +656,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[6]
+	mi := &file_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +669,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{6}
+	return file_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Start) GetJob() []byte {
@@ -608,7 +704,7 @@ type Want struct {
 
 func (x *Want) Reset() {
 	*x = Want{}
-	mi := &file_worker_proto_msgTypes[7]
+	mi := &file_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +716,7 @@ func (x *Want) String() string {
 func (*Want) ProtoMessage() {}
 
 func (x *Want) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[7]
+	mi := &file_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +729,7 @@ func (x *Want) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Want.ProtoReflect.Descriptor instead.
 func (*Want) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{7}
+	return file_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Want) GetBatch() uint64 {
@@ -660,7 +756,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_worker_proto_msgTypes[8]
+	mi := &file_worker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +768,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[8]
+	mi := &file_worker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +781,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{8}
+	return file_worker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Batch) GetBatch() uint64 {
@@ -711,7 +807,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_worker_proto_msgTypes[9]
+	mi := &file_worker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -723,7 +819,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[9]
+	mi := &file_worker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -736,7 +832,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{9}
+	return file_worker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Refusal) GetBatch() uint64 {
@@ -757,7 +853,7 @@ type Emitted struct {
 
 func (x *Emitted) Reset() {
 	*x = Emitted{}
-	mi := &file_worker_proto_msgTypes[10]
+	mi := &file_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -769,7 +865,7 @@ func (x *Emitted) String() string {
 func (*Emitted) ProtoMessage() {}
 
 func (x *Emitted) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[10]
+	mi := &file_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -782,7 +878,7 @@ func (x *Emitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Emitted.ProtoReflect.Descriptor instead.
 func (*Emitted) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{10}
+	return file_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Emitted) GetBatch() uint64 {
@@ -817,7 +913,7 @@ type Booking struct {
 
 func (x *Booking) Reset() {
 	*x = Booking{}
-	mi := &file_worker_proto_msgTypes[11]
+	mi := &file_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +925,7 @@ func (x *Booking) String() string {
 func (*Booking) ProtoMessage() {}
 
 func (x *Booking) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[11]
+	mi := &file_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +938,7 @@ func (x *Booking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booking.ProtoReflect.Descriptor instead.
 func (*Booking) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{11}
+	return file_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Booking) GetBytes() int64 {
@@ -863,7 +959,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +971,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +984,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{12}
+	return file_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Done) GetFailure() Failure {
@@ -922,7 +1018,7 @@ type Relation struct {
 
 func (x *Relation) Reset() {
 	*x = Relation{}
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +1030,7 @@ func (x *Relation) String() string {
 func (*Relation) ProtoMessage() {}
 
 func (x *Relation) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +1043,7 @@ func (x *Relation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relation.ProtoReflect.Descriptor instead.
 func (*Relation) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{13}
+	return file_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Relation) GetSegments() []*Segment {
@@ -963,18 +1059,22 @@ func (x *Relation) GetSegments() []*Segment {
 // of offset and length for each column: values, validity, heap. Validity of no
 // bytes means that no value is NULL.
 type Segment struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Extent        uint64                 `protobuf:"varint,1,opt,name=extent,proto3" json:"extent,omitempty"`
-	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
-	Spans         []uint64               `protobuf:"varint,3,rep,packed,name=spans,proto3" json:"spans,omitempty"`
-	Extents       []uint64               `protobuf:"varint,4,rep,packed,name=extents,proto3" json:"extents,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Extent  uint64                 `protobuf:"varint,1,opt,name=extent,proto3" json:"extent,omitempty"`
+	Rows    int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	Spans   []uint64               `protobuf:"varint,3,rep,packed,name=spans,proto3" json:"spans,omitempty"`
+	Extents []uint64               `protobuf:"varint,4,rep,packed,name=extents,proto3" json:"extents,omitempty"`
+	// The content of each column and the number of its first row there, as in joincore.Vector;
+	// empty if no column has a content.
+	Contents      []uint64 `protobuf:"varint,5,rep,packed,name=contents,proto3" json:"contents,omitempty"`
+	From          []uint64 `protobuf:"varint,6,rep,packed,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1086,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1099,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{14}
+	return file_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Segment) GetExtent() uint64 {
@@ -1030,16 +1130,37 @@ func (x *Segment) GetExtents() []uint64 {
 	return nil
 }
 
+func (x *Segment) GetContents() []uint64 {
+	if x != nil {
+		return x.Contents
+	}
+	return nil
+}
+
+func (x *Segment) GetFrom() []uint64 {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
 var File_worker_proto protoreflect.FileDescriptor
 
 const file_worker_proto_rawDesc = "" +
 	"\n" +
-	"\fworker.proto\x12\x11gpujoin.worker.v1\"\x0f\n" +
-	"\rStatusRequest\"\x85\x01\n" +
+	"\fworker.proto\x12\x11gpujoin.worker.v1\"=\n" +
+	"\rStatusRequest\x12\x12\n" +
+	"\x04gone\x18\x01 \x03(\x04R\x04gone\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\xbe\x01\n" +
 	"\vStatusReply\x123\n" +
 	"\adevices\x18\x01 \x03(\v2\x19.gpujoin.worker.v1.DeviceR\adevices\x12-\n" +
 	"\x05links\x18\x02 \x03(\v2\x17.gpujoin.worker.v1.LinkR\x05links\x12\x12\n" +
-	"\x04kept\x18\x03 \x01(\x03R\x04kept\"\x85\x01\n" +
+	"\x04kept\x18\x03 \x01(\x03R\x04kept\x127\n" +
+	"\bcontents\x18\x04 \x01(\v2\x1b.gpujoin.worker.v1.ContentsR\bcontents\"P\n" +
+	"\bContents\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05steps\x18\x02 \x03(\x04R\x05steps\x12\x14\n" +
+	"\x05bytes\x18\x03 \x03(\x04R\x05bytes\"\x85\x01\n" +
 	"\x04Link\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x05R\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\x05R\x02to\x12\x12\n" +
@@ -1047,7 +1168,7 @@ const file_worker_proto_rawDesc = "" +
 	"\x04gbps\x18\x04 \x01(\x01R\x04gbps\x12\x1d\n" +
 	"\n" +
 	"latency_ns\x18\x05 \x01(\x03R\tlatencyNs\x12\x12\n" +
-	"\x04note\x18\x06 \x01(\tR\x04note\"\xd4\x01\n" +
+	"\x04note\x18\x06 \x01(\tR\x04note\"\xf0\x01\n" +
 	"\x06Device\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1057,7 +1178,9 @@ const file_worker_proto_rawDesc = "" +
 	"\x04jobs\x18\x06 \x01(\x05R\x04jobs\x12\x16\n" +
 	"\x06queued\x18\a \x01(\x05R\x06queued\x12\x12\n" +
 	"\x04note\x18\b \x01(\tR\x04note\x12\x16\n" +
-	"\x06unused\x18\t \x01(\tR\x06unused\"\xf0\x01\n" +
+	"\x06unused\x18\t \x01(\tR\x06unused\x12\x1a\n" +
+	"\bresident\x18\n" +
+	" \x01(\x03R\bresident\"\xf0\x01\n" +
 	"\bToWorker\x12.\n" +
 	"\x05start\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.StartR\x05start\x122\n" +
 	"\agranted\x18\x02 \x03(\v2\x18.gpujoin.worker.v1.BatchR\agranted\x124\n" +
@@ -1094,12 +1217,14 @@ const file_worker_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +
 	"\x05stats\x18\x03 \x01(\fR\x05stats\"B\n" +
 	"\bRelation\x126\n" +
-	"\bsegments\x18\x01 \x03(\v2\x1a.gpujoin.worker.v1.SegmentR\bsegments\"e\n" +
+	"\bsegments\x18\x01 \x03(\v2\x1a.gpujoin.worker.v1.SegmentR\bsegments\"\x95\x01\n" +
 	"\aSegment\x12\x16\n" +
 	"\x06extent\x18\x01 \x01(\x04R\x06extent\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05spans\x18\x03 \x03(\x04R\x05spans\x12\x18\n" +
-	"\aextents\x18\x04 \x03(\x04R\aextents*\xe2\x01\n" +
+	"\aextents\x18\x04 \x03(\x04R\aextents\x12\x1a\n" +
+	"\bcontents\x18\x05 \x03(\x04R\bcontents\x12\x12\n" +
+	"\x04from\x18\x06 \x03(\x04R\x04from*\xe2\x01\n" +
 	"\aFailure\x12\x10\n" +
 	"\fFAILURE_NONE\x10\x00\x12\x11\n" +
 	"\rFAILURE_OTHER\x10\x01\x12\x15\n" +
@@ -1128,49 +1253,51 @@ func file_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_worker_proto_goTypes = []any{
 	(Failure)(0),          // 0: gpujoin.worker.v1.Failure
 	(*StatusRequest)(nil), // 1: gpujoin.worker.v1.StatusRequest
 	(*StatusReply)(nil),   // 2: gpujoin.worker.v1.StatusReply
-	(*Link)(nil),          // 3: gpujoin.worker.v1.Link
-	(*Device)(nil),        // 4: gpujoin.worker.v1.Device
-	(*ToWorker)(nil),      // 5: gpujoin.worker.v1.ToWorker
-	(*FromWorker)(nil),    // 6: gpujoin.worker.v1.FromWorker
-	(*Start)(nil),         // 7: gpujoin.worker.v1.Start
-	(*Want)(nil),          // 8: gpujoin.worker.v1.Want
-	(*Batch)(nil),         // 9: gpujoin.worker.v1.Batch
-	(*Refusal)(nil),       // 10: gpujoin.worker.v1.Refusal
-	(*Emitted)(nil),       // 11: gpujoin.worker.v1.Emitted
-	(*Booking)(nil),       // 12: gpujoin.worker.v1.Booking
-	(*Done)(nil),          // 13: gpujoin.worker.v1.Done
-	(*Relation)(nil),      // 14: gpujoin.worker.v1.Relation
-	(*Segment)(nil),       // 15: gpujoin.worker.v1.Segment
+	(*Contents)(nil),      // 3: gpujoin.worker.v1.Contents
+	(*Link)(nil),          // 4: gpujoin.worker.v1.Link
+	(*Device)(nil),        // 5: gpujoin.worker.v1.Device
+	(*ToWorker)(nil),      // 6: gpujoin.worker.v1.ToWorker
+	(*FromWorker)(nil),    // 7: gpujoin.worker.v1.FromWorker
+	(*Start)(nil),         // 8: gpujoin.worker.v1.Start
+	(*Want)(nil),          // 9: gpujoin.worker.v1.Want
+	(*Batch)(nil),         // 10: gpujoin.worker.v1.Batch
+	(*Refusal)(nil),       // 11: gpujoin.worker.v1.Refusal
+	(*Emitted)(nil),       // 12: gpujoin.worker.v1.Emitted
+	(*Booking)(nil),       // 13: gpujoin.worker.v1.Booking
+	(*Done)(nil),          // 14: gpujoin.worker.v1.Done
+	(*Relation)(nil),      // 15: gpujoin.worker.v1.Relation
+	(*Segment)(nil),       // 16: gpujoin.worker.v1.Segment
 }
 var file_worker_proto_depIdxs = []int32{
-	4,  // 0: gpujoin.worker.v1.StatusReply.devices:type_name -> gpujoin.worker.v1.Device
-	3,  // 1: gpujoin.worker.v1.StatusReply.links:type_name -> gpujoin.worker.v1.Link
-	7,  // 2: gpujoin.worker.v1.ToWorker.start:type_name -> gpujoin.worker.v1.Start
-	9,  // 3: gpujoin.worker.v1.ToWorker.granted:type_name -> gpujoin.worker.v1.Batch
-	10, // 4: gpujoin.worker.v1.ToWorker.refused:type_name -> gpujoin.worker.v1.Refusal
-	12, // 5: gpujoin.worker.v1.ToWorker.booked:type_name -> gpujoin.worker.v1.Booking
-	8,  // 6: gpujoin.worker.v1.FromWorker.wanted:type_name -> gpujoin.worker.v1.Want
-	11, // 7: gpujoin.worker.v1.FromWorker.emitted:type_name -> gpujoin.worker.v1.Emitted
-	13, // 8: gpujoin.worker.v1.FromWorker.done:type_name -> gpujoin.worker.v1.Done
-	12, // 9: gpujoin.worker.v1.FromWorker.book:type_name -> gpujoin.worker.v1.Booking
-	14, // 10: gpujoin.worker.v1.Start.inputs:type_name -> gpujoin.worker.v1.Relation
-	15, // 11: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
-	0,  // 12: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
-	15, // 13: gpujoin.worker.v1.Relation.segments:type_name -> gpujoin.worker.v1.Segment
-	1,  // 14: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
-	5,  // 15: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
-	2,  // 16: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
-	6,  // 17: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
-	16, // [16:18] is the sub-list for method output_type
-	14, // [14:16] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	5,  // 0: gpujoin.worker.v1.StatusReply.devices:type_name -> gpujoin.worker.v1.Device
+	4,  // 1: gpujoin.worker.v1.StatusReply.links:type_name -> gpujoin.worker.v1.Link
+	3,  // 2: gpujoin.worker.v1.StatusReply.contents:type_name -> gpujoin.worker.v1.Contents
+	8,  // 3: gpujoin.worker.v1.ToWorker.start:type_name -> gpujoin.worker.v1.Start
+	10, // 4: gpujoin.worker.v1.ToWorker.granted:type_name -> gpujoin.worker.v1.Batch
+	11, // 5: gpujoin.worker.v1.ToWorker.refused:type_name -> gpujoin.worker.v1.Refusal
+	13, // 6: gpujoin.worker.v1.ToWorker.booked:type_name -> gpujoin.worker.v1.Booking
+	9,  // 7: gpujoin.worker.v1.FromWorker.wanted:type_name -> gpujoin.worker.v1.Want
+	12, // 8: gpujoin.worker.v1.FromWorker.emitted:type_name -> gpujoin.worker.v1.Emitted
+	14, // 9: gpujoin.worker.v1.FromWorker.done:type_name -> gpujoin.worker.v1.Done
+	13, // 10: gpujoin.worker.v1.FromWorker.book:type_name -> gpujoin.worker.v1.Booking
+	15, // 11: gpujoin.worker.v1.Start.inputs:type_name -> gpujoin.worker.v1.Relation
+	16, // 12: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
+	0,  // 13: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
+	16, // 14: gpujoin.worker.v1.Relation.segments:type_name -> gpujoin.worker.v1.Segment
+	1,  // 15: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
+	6,  // 16: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
+	2,  // 17: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
+	7,  // 18: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
+	17, // [17:19] is the sub-list for method output_type
+	15, // [15:17] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_worker_proto_init() }
@@ -1184,7 +1311,7 @@ func file_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_worker_proto_rawDesc), len(file_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
