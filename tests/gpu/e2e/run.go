@@ -31,6 +31,7 @@ type options struct {
 	devices int
 	parts   string
 	queries string
+	kept    bool // measure queries over kept columns instead
 }
 
 // Run runs what the arguments select, prints one table and writes build/gpu-e2e.json.
@@ -42,7 +43,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 			beside = path
 		}
 	}
-	flags.StringVar(&o.archive, "bundle", beside, "archive made by make gpu-bundle; none: use this repository")
+	flags.StringVar(&o.archive, "bundle", beside, "archive made by make gpu-bundle, or a directory that it was unpacked to; none: use this repository")
 	flags.StringVar(&o.plugin, "plugin", "", "worker in the place of gpujoin-cuda")
 	flags.StringVar(&o.out, "out", filepath.Join("build", "gpu-e2e.json"), "file for the results")
 	flags.Float64Var(&o.sf, "sf", 1, "TPC-H scale factor")
@@ -52,8 +53,12 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.IntVar(&o.devices, "devices", 1, "most GPUs of a job: with more than 1, each query also runs on several GPUs and is compared with one")
 	flags.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run")
 	flags.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
+	flags.BoolVar(&o.kept, "kept", false, "only compare cores with CUDA over kept columns: joins of 1 M rows times -sf and 4 times as many, and TPC-H")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.kept {
+		return runKept(ctx, o)
 	}
 	return run(ctx, o)
 }

@@ -97,3 +97,38 @@ func TestWithoutGPU(t *testing.T) {
 		}
 	}
 }
+
+// Kept columns with the cpu provider's worker in place of the GPU's: all rows are equal, and all
+// inputs are kept.
+func TestKeptWithoutGPU(t *testing.T) {
+	env, err := harness.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := env.BuildWorker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(worker))
+	t.Setenv("CUDA_VISIBLE_DEVICES", "0")
+	out := filepath.Join(t.TempDir(), "results.json")
+	if err := runKept(t.Context(), options{plugin: worker, out: out, sf: 0.1, workers: 2, kept: true, queries: "1 6 3"}); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct{ Kept []*keptResult }
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Kept) != 7 {
+		t.Fatalf("%d queries", len(document.Kept))
+	}
+	for _, r := range document.Kept {
+		if !r.Equal || r.Kept[0].Fed+r.Kept[1].Fed > 0 || r.Kept[1].Blocks == 0 || r.CUDA.Providers != "cuda" || r.CUDA.Ms == 0 {
+			t.Errorf("%s: %+v, kept %v, %v, on CUDA %+v", r.Query, r, r.Kept[0], r.Kept[1], r.CUDA)
+		}
+	}
+}

@@ -54,6 +54,11 @@ func (o options) settings() harness.Settings {
 	s["wal_level"] = "minimal"
 	s["max_wal_senders"] = "0"
 	// GMT needs no time zone files, which a small machine lacks.
+	if o.kept { // only tables with WAL are kept
+		s["wal_level"], s["gpujoin.keep"] = "replica", "auto"
+		s["max_wal_size"], s["checkpoint_timeout"] = "64GB", "1h"
+		s["maintenance_work_mem"] = "1GB"
+	}
 	s["timezone"] = "'GMT'"
 	s["log_timezone"] = "'GMT'"
 	return s
@@ -81,11 +86,18 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	if err := native.session.Exec(ctx, "create extension gpujoin"); err != nil {
 		return w, err
 	}
-	cpu, err := w.daemon(ctx, "cpu", harness.DaemonOptions{"provider": "cpu"})
+	memory := harness.DaemonOptions{}
+	if o.kept { // two daemons keep the same columns
+		memory["memory-budget"], memory["keep-memory"] = fmt.Sprintf("%dMB", measure.MemoryBytes()/5>>20), "80%"
+	}
+	onCores := harness.DaemonOptions{"provider": "cpu"}
+	maps.Copy(onCores, memory)
+	cpu, err := w.daemon(ctx, "cpu", onCores)
 	if err != nil {
 		return w, err
 	}
 	one := harness.DaemonOptions{"cuda-devices": "1"}
+	maps.Copy(one, memory)
 	if o.devices > 1 {
 		one["cuda-memory"] = "40%" // two daemons share the GPUs
 	}
@@ -113,13 +125,15 @@ func (w *world) prepare() (err error) {
 		w.where = measure.Circumstances(w.env.Root)
 		return nil
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "gpu-e2e-")
-	if err != nil {
-		return err
-	}
-	w.cleanup = append(w.cleanup, func() error { return os.RemoveAll(dir) })
-	if err := errors.Join(os.Chmod(dir, 0o755), unpack(w.archive, dir)); err != nil {
-		return err
+	dir := w.archive
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // not unpacked yet
+		if dir, err = os.MkdirTemp("/var/tmp", "gpu-e2e-"); err != nil {
+			return err
+		}
+		w.cleanup = append(w.cleanup, func() error { return os.RemoveAll(dir) })
+		if err := errors.Join(os.Chmod(dir, 0o755), unpack(w.archive, dir)); err != nil {
+			return err
+		}
 	}
 	env, bundle, err := harness.PrepareBundle(dir)
 	if err != nil {

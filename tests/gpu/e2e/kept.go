@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
+	"gpujoin/tests/suite"
+)
+
+// keptResult is a query's entry in build/gpu-e2e.json: cores and CUDA over kept columns.
+type keptResult struct {
+	Query      string             `json:"query"`
+	Rows       int                `json:"rows"` // of the result
+	CPU        *times             `json:"cpu"`
+	CUDA       *times             `json:"cuda"`
+	Kept       [2]*suite.Kept     `json:"kept"` // by cores, by CUDA
+	Equal      bool               `json:"equal"`
+	Difference string             `json:"difference,omitempty"`
+	Bar        float64            `json:"bar_ms,omitempty"`
+	Phases     map[string]float64 `json:"phases,omitempty"` // ms on CUDA, of all joins
+}
+
+// keptRuns is how often each query is measured in each mode.
+const keptRuns = 5
+
+// runKept compares cores with CUDA over kept columns. The bars are those of the scale factor 10;
+// a difference between rows is an error, a slow query is not.
+func runKept(ctx context.Context, o options) (err error) {
+	o.rows, o.runs, o.devices = int(1_000_000*o.sf), keptRuns, 1
+	begin := time.Now()
+	w, err := newWorld(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	if why := w.modes[2].absent; why != "" {
+		return fmt.Errorf("CUDA: %s", why)
+	}
+	queries, err := w.keptQueries()
+	if err != nil {
+		return err
+	}
+	if err := w.fillKept(ctx); err != nil {
+		return err
+	}
+	var results []*keptResult
+	for _, q := range queries {
+		r, err := w.measureKept(ctx, q)
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", q.name, err), w.printKept(results))
+		}
+		results = append(results, r)
+		say("%3.0f s  %s: cores %.1f ms, CUDA %.1f ms (join %.1f); kept: %v, %v; %s", time.Since(begin).Seconds(), q.name, r.CPU.Ms, r.CUDA.Ms,
+			r.CUDA.JoinMs, r.Kept[0], r.Kept[1], r.CUDA.Reason)
+		if !r.Equal {
+			say("OTHER ROWS: %s", r.Difference)
+		}
+		if err := measure.WriteJSON(o.out, map[string]any{"circumstances": w.describe(), "kept": results}); err != nil {
+			return err
+		}
+	}
+	return w.printKept(results)
+}
+
+// measureKept runs a query on cores and on CUDA until its inputs are kept, and then in turn.
+func (w *world) measureKept(ctx context.Context, q keptQuery) (*keptResult, error) {
+	r := &keptResult{Query: q.name, CPU: &times{Equal: true}, CUDA: &times{Equal: true}, Equal: true, Bar: q.bar}
+	var want *harness.Result
+	compare := func(name string, got *harness.Result) {
+		if want == nil {
+			want, r.Rows = got, len(got.Rows)
+		} else if d := harness.SameRows(want, got); d != "" && r.Equal {
+			r.Equal, r.Difference = false, name+": "+d
+		}
+	}
+	if w.sf <= 1 { // without indexes, native plans of much more take too long
+		got, err := w.modes[0].session.Query(ctx, q.sql)
+		if err != nil {
+			return nil, fmt.Errorf("native: %w", err)
+		}
+		compare("native", got)
+	}
+	modes, all := w.modes[1:3], []*times{r.CPU, r.CUDA}
+	for i, m := range modes {
+		k, err := warmKept(ctx, m.session, q.sql)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		r.Kept[i] = k
+	}
+	var runs [2][]float64
+	for round := range keptRuns + 1 { // the first one brings columns to the device
+		for i, m := range modes {
+			begin := time.Now()
+			got, err := m.session.Query(ctx, q.sql)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.name, err)
+			}
+			if round > 0 {
+				runs[i] = append(runs[i], measure.Ms(time.Since(begin)))
+			}
+			compare(m.name, got)
+		}
+	}
+	for i, m := range modes {
+		all[i].Ms = measure.Round(measure.Median(runs[i]), 2)
+		if err := all[i].explain(ctx, m, q.sql); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return r, w.explainKept(ctx, q, r)
+}
+
+// explainKept adds what CUDA did in one more run.
+func (w *world) explainKept(ctx context.Context, q keptQuery, r *keptResult) error {
+	s := w.modes[2].session
+	plan, err := s.Explain(ctx, "analyze, timing off", q.sql)
+	if err != nil {
+		return err
+	}
+	r.Phases = map[string]float64{}
+	for _, job := range plan.Jobs() {
+		for _, j := range job.Joins() {
+			for _, p := range j.Phases() {
+				r.Phases[p.Text("Name")] += p.Number("Actual Time")
+			}
+		}
+	}
+	return nil
+}
+
+// warmKept runs a query until all blocks of its inputs are served, or another run stores no more.
+func warmKept(ctx context.Context, s *harness.Session, sql string) (k *suite.Kept, err error) {
+	if err := s.Exec(ctx, "set gpujoin.keep = always"); err != nil {
+		return nil, err
+	}
+	last := -1
+	for runs := 1; ; runs++ {
+		plan, err := s.Explain(ctx, "analyze, timing off", sql)
+		if err != nil {
+			return nil, err
+		}
+		k = suite.KeptBy(plan)
+		k.Runs = runs
+		if k.Fed == 0 || k.Fed == last || runs == 5 {
+			return k, s.Exec(ctx, "reset gpujoin.keep")
+		}
+		last = k.Fed
+		time.Sleep(100 * time.Millisecond) // the daemon copies what was captured
+	}
+}
+
+// printKept writes the table.
+func (w *world) printKept(results []*keptResult) error {
+	if len(results) == 0 {
+		return nil
+	}
+	fmt.Printf("\n%s\n", w.describe())
+	rows := []string{"query\trows\tcores ms\tjob\tcuda ms\tjob\tfeed\tcores/cuda\tbar ms\tkept\tequal"}
+	product, different := 0.0, 0
+	for _, r := range results {
+		bar := "-"
+		if r.Bar > 0 {
+			bar = fmt.Sprintf("%.0f", r.Bar)
+			if w.sf < 10 {
+				bar += " at 10"
+			}
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%s\t%v\t%v", r.Query, r.Rows, r.CPU.Ms, r.CPU.JoinMs,
+			r.CUDA.Ms, r.CUDA.JoinMs, r.CUDA.FeedMs, r.CPU.Ms/r.CUDA.Ms, bar, r.Kept[1], r.Equal))
+		product += math.Log(r.CPU.Ms / r.CUDA.Ms)
+		if !r.Equal {
+			different++
+		}
+	}
+	if err := measure.Table(os.Stdout, rows...); err != nil {
+		return err
+	}
+	fmt.Printf("cores/cuda, geometric mean of %d queries: %.2f (bar 2 at the scale factor 10)\n", len(results), math.Exp(product/float64(len(results))))
+	for _, r := range results {
+		if r.CUDA.Reason != "" || r.CPU.Reason != "" {
+			fmt.Printf("%s: %s %s\n", r.Query, r.CPU.Reason, r.CUDA.Reason)
+		}
+		if len(r.Phases) > 0 {
+			fmt.Printf("%s, phases on CUDA: %v\n", r.Query, r.Phases)
+		}
+		if !r.Equal {
+			fmt.Printf("%s: %s\n", r.Query, r.Difference)
+		}
+	}
+	if different > 0 {
+		return fmt.Errorf("%d queries return other rows", different)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"gpujoin/tests/suite"
+	"gpujoin/tests/synthetic"
+	"gpujoin/tests/tpch"
+)
+
+// keptQuery is a query over kept columns.
+type keptQuery struct {
+	query
+	bar float64 // ms on CUDA at the scale factor 10; 0: none of its own
+}
+
+// keptTPCH are the queries of TPC-H that run if none are named: those of one table, and joins.
+const keptTPCH = "1 6 3 4 5 9 10 12 14 18"
+
+// bars are what queries of TPC-H may take at the scale factor 10, in ms.
+var bars = map[int]float64{1: 25, 6: 25}
+
+// keptQueries returns what is measured.
+func (w *world) keptQueries() (list []keptQuery, err error) {
+	add := func(bar float64, name, sql string) { list = append(list, keptQuery{query{name, sql}, bar}) }
+	rows := w.rows
+	add(40, count(4*rows)+" x "+count(rows), sums("fact4")+" on f.k = d.k")
+	add(0, count(rows)+" x "+count(rows), sums("fact1")+" on f.k = d.k")
+	add(0, "group "+count(4*rows), "select v, count(*), sum(k % 1000) from fact4 group by v")
+	add(0, "join and group "+count(rows), "select f.v, count(*), sum(d.v) from fact1 f join dimension d on f.k = d.k where d.v < 500 group by f.v")
+	chosen := w.queries
+	if chosen == "" {
+		chosen = keptTPCH
+	}
+	numbers, err := suite.Numbers(chosen, tpch.Queries)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range numbers {
+		sql, err := tpch.Query(n, w.sf)
+		if err != nil {
+			return nil, err
+		}
+		add(bars[n], fmt.Sprintf("TPC-H %d", n), sql)
+	}
+	return list, nil
+}
+
+// loaders is how many sessions load data.
+func loaders() int { return max(2, min(16, runtime.NumCPU())) }
+
+// fillKept makes all tables, each from several sessions, and vacuums them, so that their pages
+// are all-visible. There are no indexes: nothing is measured that uses them.
+func (w *world) fillKept(ctx context.Context) error {
+	native, parts := w.modes[0].session, loaders()
+	begin := time.Now()
+	if err := native.Exec(ctx, tpch.Schema+`;
+		create table dimension (k int8 not null, v int8 not null);
+		create table fact1 (k int8 not null, v int8 not null);
+		create table fact4 (k int8 not null, v int8 not null)`); err != nil {
+		return err
+	}
+	var work []string
+	for _, table := range []string{"lineitem", "orders", "partsupp", "customer", "part"} {
+		for part := range parts {
+			work = append(work, w.generated(table, parts, part+1))
+		}
+	}
+	for _, table := range []string{"supplier", "nation", "region"} {
+		work = append(work, w.generated(table, 1, 1))
+	}
+	filled := func(table, columns string, rows int, order string) {
+		for part := range parts {
+			work = append(work, fmt.Sprintf("insert into %s select %s from generate_series(%d::int8, %d) i%s",
+				table, columns, rows*part/parts+1, rows*(part+1)/parts, order))
+		}
+	}
+	dimension := synthetic.Dimension("dimension", 1, w.rows)
+	filled("dimension", dimension.Values[0]+", "+dimension.Values[1], w.rows, " order by hashint8extended(i, 99)")
+	for _, times := range []int{4, 1} {
+		filled(fmt.Sprintf("fact%d", times), synthetic.Foreign(2, w.rows)+", "+synthetic.Number(3, 1000), times*w.rows, "")
+	}
+	say("loading TPC-H at scale factor %g and %d rows with %d sessions", w.sf, 6*w.rows, parts)
+	if err := w.parallel(ctx, parts, work); err != nil {
+		return err
+	}
+	say("loaded after %.0f s; vacuuming", time.Since(begin).Seconds())
+	var vacuum []string
+	for _, table := range append([]string{"fact4", "fact1", "dimension"}, tpch.Tables...) {
+		vacuum = append(vacuum, "vacuum (analyze) "+table)
+	}
+	err := w.parallel(ctx, parts, vacuum)
+	say("vacuumed after %.0f s", time.Since(begin).Seconds())
+	return err
+}
+
+// generated returns a statement that loads a part of a table of TPC-H from its generator, which
+// the server starts.
+func (w *world) generated(table string, parts, part int) string {
+	program := fmt.Sprintf("%s csv --quiet --stdout -s %s -T %s", w.env.Generator, strconv.FormatFloat(w.sf, 'f', -1, 64), table)
+	if parts > 1 {
+		program += fmt.Sprintf(" --parts %d --part %d", parts, part)
+	}
+	return fmt.Sprintf("copy %s from program '%s' (format csv, header)", table, program)
+}
+
+// parallel executes statements with several sessions.
+func (w *world) parallel(ctx context.Context, sessions int, statements []string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan string, len(statements))
+	for _, s := range statements {
+		next <- s
+	}
+	close(next)
+	var all sync.WaitGroup
+	for range min(sessions, len(statements)) {
+		all.Go(func() {
+			if err := w.each(ctx, next); err != nil {
+				stop(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// each executes statements with one session, natively.
+func (w *world) each(ctx context.Context, statements <-chan string) error {
+	s, err := w.cluster.ConnectWith(ctx, "gpujoin.socket", w.cluster.DaemonSocket())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	// VACUUM calls no row visible to all whose commit is not on disk.
+	if err := s.Exec(ctx, suite.Native+"; set synchronous_commit = on"); err != nil {
+		return err
+	}
+	for sql := range statements {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
