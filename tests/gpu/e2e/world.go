@@ -89,6 +89,7 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	memory := harness.DaemonOptions{}
 	if o.kept { // two daemons keep the same columns
 		memory["memory-budget"], memory["keep-memory"] = fmt.Sprintf("%dMB", measure.MemoryBytes()/5>>20), "80%"
+		memory["calibrate"] = "false" // takes longer than all queries
 	}
 	onCores := harness.DaemonOptions{"provider": "cpu"}
 	maps.Copy(onCores, memory)
