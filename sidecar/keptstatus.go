@@ -38,8 +38,9 @@ type KeptTable struct {
 	Name       string       `json:"name"`
 	Blocks     uint32       `json:"blocks"` // of the table, at its last use
 	Bytes      int64        `json:"bytes"`
-	Uses       float64      `json:"uses"`   // recent ones weigh more
-	IdleS      float64      `json:"idle_s"` // since the last use
+	Device     int64        `json:"device_bytes"` // of the memory of GPUs
+	Uses       float64      `json:"uses"`         // recent ones weigh more
+	IdleS      float64      `json:"idle_s"`       // since the last use
 	Superseded bool         `json:"superseded"`
 	LastKept   int64        `json:"last_kept"`   // blocks, at the last use that read the table to its end
 	LastProved int64        `json:"last_proved"` // the same
@@ -68,7 +69,8 @@ type KeptColumn struct {
 	Form     int     `json:"form"` // enum GjForm
 	Rows     int64   `json:"rows"`
 	Bytes    int64   `json:"bytes"`
-	Fraction float64 `json:"fraction"` // of the table's blocks
+	Device   int64   `json:"device_bytes"` // of the memory of GPUs
+	Fraction float64 `json:"fraction"`     // of the table's blocks
 	Uses     float64 `json:"uses"`
 }
 
@@ -82,7 +84,7 @@ func (srv *Server) keptStatus() KeptStatus {
 	out.Limit, out.Bytes, out.Values, out.Pending = srv.options.KeepMemory, c.Bytes, c.Values, c.Pending
 	out.Blocks = KeptBlocks{c.Kept, c.Proved, c.Fed}
 	out.Captured, out.Evicted, out.Refused = c.Captured, c.Evicted, c.Refused
-	for _, t := range srv.kept.Tables() {
+	for _, t := range srv.kept.TablesOn(srv.executors.Resident()) {
 		out.Tables = append(out.Tables, keptTable(&t))
 	}
 	for _, p := range srv.kept.Progress() {
@@ -105,13 +107,13 @@ func keptProgress(p *kept.Progress) KeptProgress {
 func keptTable(t *kept.TableInfo) KeptTable {
 	out := KeptTable{
 		Cluster: t.Table.System, Database: t.Table.Database, Tablespace: t.Table.Tablespace, File: t.Table.File, Name: t.Name,
-		Blocks: t.Blocks, Bytes: t.Bytes, Uses: t.Uses, IdleS: time.Since(t.LastUse).Seconds(), Superseded: t.Superseded,
+		Blocks: t.Blocks, Bytes: t.Bytes, Device: t.Device, Uses: t.Uses, IdleS: time.Since(t.LastUse).Seconds(), Superseded: t.Superseded,
 		LastKept: t.Last.Kept, LastProved: t.Last.Proved, LastFed: t.Last.Fed, Reason: t.Last.Reason, Columns: []KeptColumn{},
 	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		out.Columns = append(out.Columns, KeptColumn{
-			Attnum: c.Column.Attnum, Form: c.Column.Form, Rows: c.Rows, Bytes: c.Bytes, Fraction: t.Fraction(c), Uses: c.Uses,
+			Attnum: c.Column.Attnum, Form: c.Column.Form, Rows: c.Rows, Bytes: c.Bytes, Device: c.Device, Fraction: t.Fraction(c), Uses: c.Uses,
 		})
 	}
 	return out

@@ -113,7 +113,9 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	}
 	srv.keeper = memory.NewKeeper(srv.budget, store, "columns")
 	if options.KeepMemory > 0 {
-		srv.kept = kept.New(keptMemory{srv}, kept.Options{Limit: options.KeepMemory, Interest: options.KeepInterest})
+		srv.kept = kept.New(keptMemory{srv}, kept.Options{Limit: options.KeepMemory, Interest: options.KeepInterest, Gone: func(content uint64) {
+			srv.executors.Forget(content)
+		}})
 		srv.keptFile = &keptFile{path: options.Socket + ".kept", store: srv.kept}
 		srv.budget.Reclaim(func(need int64) { srv.kept.Shrink(need) })
 	}

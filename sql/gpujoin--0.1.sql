@@ -119,14 +119,14 @@ COMMENT ON VIEW memory IS 'memory of gpujoind, by what uses it';
 -- table's file. The view is empty if the daemon does not answer. docs/daemon.md, Status,
 -- describes the columns.
 CREATE VIEW kept(
-    relid, relation, columns, rows, bytes, fraction, uses, last_use, superseded, last_kept, last_proved, last_fed, reason) AS
+    relid, relation, columns, rows, bytes, device_bytes, fraction, uses, last_use, superseded, last_kept, last_proved, last_fed, reason) AS
     SELECT f.relid, coalesce(f.relid::pg_catalog.regclass::text, t.name), c.columns, c.rows, t.bytes,
-           c.fraction, t.uses, pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => t.idle_s),
+           t.device_bytes, c.fraction, t.uses, pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => t.idle_s),
            t.superseded, t.last_kept, t.last_proved, t.last_fed, nullif(t.reason, '')
     FROM daemon_status() AS s
          CROSS JOIN pg_catalog.pg_control_system() AS p
          CROSS JOIN pg_catalog.jsonb_to_recordset(s.status #> '{kept,tables}') AS t(
-             system_identifier numeric, database oid, tablespace oid, file oid, name text, bytes bigint,
+             system_identifier numeric, database oid, tablespace oid, file oid, name text, bytes bigint, device_bytes bigint,
              uses double precision, idle_s double precision, superseded boolean, columns pg_catalog.jsonb,
              last_kept bigint, last_proved bigint, last_fed bigint, reason text)
          CROSS JOIN LATERAL (SELECT pg_catalog.pg_filenode_relation(t.tablespace, t.file)::oid) AS f(relid)

@@ -39,6 +39,25 @@ type Spread struct {
 	// PeerGB is the rate, in GB/s, at which a device copies from others what they have
 	// uploaded for all; 0: each device uploads all that it reads.
 	PeerGB float64
+	// Resident tells whether devices have a content (joincore.Vector): its rows need not be
+	// uploaded. nil: they have none.
+	Resident func(content uint64) bool
+}
+
+// uploads returns the share of a column's rows that devices do not have.
+func (s *Spread) uploads(r *joincore.Relation, column int) float64 {
+	if s.Resident == nil {
+		return 1
+	}
+	rows, missing := 0, 0
+	for i := range r.Segments {
+		seg := &r.Segments[i]
+		rows += seg.Rows
+		if column >= len(seg.Columns) || seg.Columns[column].Content == 0 || !s.Resident(seg.Columns[column].Content) {
+			missing += seg.Rows
+		}
+	}
+	return float64(missing) / float64(max(rows, 1))
 }
 
 // deviceMS is the time that each further device of a job costs: its share of plans,
@@ -50,7 +69,7 @@ const groupBytes = 16
 
 // PredictDevices returns the predicted time, in ms, of a plan on several devices.
 func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Spread, r *costmodel.DeviceRates) float64 {
-	n := float64(s.Devices)
+	n, all := float64(s.Devices), inputs
 	if s.Devices > 1 {
 		inputs = slices.Clone(inputs)
 		whole := inputs[s.Divided]
@@ -77,7 +96,7 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		if c.Input >= len(inputs) {
 			continue // made on the device
 		}
-		bytes := float64(inputs[c.Input].Rows()) * p.crossing(c)
+		bytes := float64(inputs[c.Input].Rows()) * p.crossing(c) * s.uploads(all[c.Input], c.Column)
 		if s.Devices > 1 && c.Input != s.Divided && s.PeerGB > 0 {
 			ms += bytes * (n - 1) / n / s.PeerGB / perMS
 			bytes /= n

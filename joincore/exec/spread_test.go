@@ -9,6 +9,43 @@ import (
 	"gpujoin/testsupport/suite"
 )
 
+// Contents that devices have need not cross the link.
+func TestPredictionsOfResidentColumns(t *testing.T) {
+	rates := &costmodel.DefaultDeviceRates
+	plan, inputs := sized(10_000_000, 10_000_000, joincore.Inner)
+	content := uint64(0)
+	for _, r := range inputs {
+		r.Segments = []joincore.Segment{{Rows: 5_000_000}, {Rows: 5_000_000}}
+		for i := range r.Segments {
+			r.Segments[i].Columns = make([]joincore.Vector, len(r.Columns))
+			for j := range r.Columns {
+				content++
+				r.Segments[i].Columns[j].Content = content
+			}
+		}
+	}
+	predict := func(devices int, resident func(uint64) bool) float64 {
+		return exec.PredictDevices(suite.Checked(t, plan), inputs, exec.Spread{Devices: devices, Divided: 1, Resident: resident}, rates)
+	}
+	const all = 4 * 80 // MB of four columns
+	none := predict(1, nil)
+	for name, c := range map[string]struct {
+		resident func(uint64) bool
+		saved    float64 // MB
+	}{
+		"none": {func(uint64) bool { return false }, 0},
+		"half": {func(c uint64) bool { return c%4 < 2 }, all / 2},
+		"all":  {func(uint64) bool { return true }, all},
+	} {
+		if ms := none - predict(1, c.resident); ms < c.saved/rates.LinkInGB*0.99 || ms > c.saved/rates.LinkInGB*1.01 {
+			t.Errorf("%s: %.2f ms are saved, of %.2f", name, ms, c.saved/rates.LinkInGB)
+		}
+	}
+	if predict(2, func(uint64) bool { return true }) >= predict(2, nil) {
+		t.Error("two devices upload what they have")
+	}
+}
+
 // Several devices pay for large inputs: by their links if most rows are divided, and for
 // sides of equal size only if they share what they upload.
 func TestPredictionsOfSeveralDevices(t *testing.T) {

@@ -23,11 +23,13 @@ const (
 
 // PredictDevice returns the predicted time, in ms, of a plan on a device, with what the
 // given number of cores compute before. check says which plans the device executes as
-// they are.
-func PredictDevice(check func(*joincore.Checked) error, plan *joincore.Checked, in []*joincore.Relation, r *costmodel.DeviceRates, cores int) float64 {
+// they are, and resident which contents it has (nil: none).
+func PredictDevice(check func(*joincore.Checked) error, plan *joincore.Checked, in []*joincore.Relation, r *costmodel.DeviceRates, cores int,
+	resident func(content uint64) bool) float64 {
+	one := exec.Spread{Devices: 1, Resident: resident}
 	w, _ := adapted(check, plan)
 	if w == nil {
-		return exec.PredictDevice(plan, in, r)
+		return exec.PredictDevices(plan, in, one, r)
 	}
 	groups := 0.0 // the planner's estimate is also one of the different texts
 	for _, a := range joincore.Aggregates(plan.Root) {
@@ -44,7 +46,7 @@ func PredictDevice(check func(*joincore.Checked) error, plan *joincore.Checked, 
 			each += a.ns(min(groups, float64(rows)))
 		}
 		ns += each * float64(rows)
-		in[i] = &joincore.Relation{Columns: w.plan.Inputs[i].Columns, Segments: []joincore.Segment{{Rows: int(rows)}}}
+		in[i] = &joincore.Relation{Columns: w.plan.Inputs[i].Columns, Segments: in[i].Segments}
 	}
 	most := 0.0
 	for _, r := range in {
@@ -60,7 +62,7 @@ func PredictDevice(check func(*joincore.Checked) error, plan *joincore.Checked, 
 			ms += orderMS(different)
 		}
 	}
-	return exec.PredictDevice(w.plan, in, r) + fixedMS + ms + ns/float64(max(cores, 1))/perMS
+	return exec.PredictDevices(w.plan, in, one, r) + fixedMS + ms + ns/float64(max(cores, 1))/perMS
 }
 
 // PredictCores returns the predicted time, in ms, of a plan on cores, with that of conditions

@@ -24,7 +24,7 @@ func TestPrediction(t *testing.T) {
 				Functions: []joincore.Function{{Kind: joincore.Count}},
 			},
 		}
-		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, cores)
+		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, cores, nil)
 	}
 	const rows = 1 << 26
 	integers, few, many := predict(rows, 10, 1, 8), predict(rows, 10, 0, 8), predict(rows, 1e6, 0, 8)
@@ -54,7 +54,7 @@ func TestPredictionOfTheLeast(t *testing.T) {
 				Functions: []joincore.Function{{Kind: kind, Arg: joincore.ColumnRef{}}},
 			},
 		}
-		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, 8)
+		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, 8, nil)
 	}
 	if counted, least := predict(joincore.Count, 1e5), predict(joincore.Min, 1e5); least < counted+10 {
 		t.Errorf("%.1f ms to count, %.1f ms to find the least", counted, least)
@@ -77,7 +77,7 @@ func TestPredictionOfConditions(t *testing.T) {
 		}
 		plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: columns}}, Root: root, Output: []joincore.ColumnRef{{Column: 1}}}
 		return textcodes.PredictCores(suite.Checked(t, plan), in, &costmodel.Rates{ColumnNS: 0.5, NPJRows: 1 << 18}, cores),
-			textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), in, &costmodel.DefaultDeviceRates, cores)
+			textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), in, &costmodel.DefaultDeviceRates, cores, nil)
 	}
 	number := &joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Column: 1}, Right: joincore.Int(1)}
 	text := &joincore.Like{Arg: joincore.ColumnRef{}, Pattern: []byte("%a"), Encoding: joincore.UTF8}

@@ -41,7 +41,8 @@ func TestWorth(t *testing.T) {
 	for i := range costmodel.Points {
 		cores.BuildNS[i], cores.ProbeNS[i] = 25, 20
 	}
-	is := worth(cfg, sidecar.NewRates(cores, sidecar.RatesMeasured))
+	predicted := worth(cfg, sidecar.NewRates(cores, sidecar.RatesMeasured))
+	is := func(job *executor.Job) bool { return predicted(job, nil) }
 	if is(jobOf(t, 10_000)) || !is(jobOf(t, 50_000_000)) {
 		t.Errorf("small ones go there: %v, large ones: %v", is(jobOf(t, 10_000)), is(jobOf(t, 50_000_000)))
 	}

@@ -115,10 +115,10 @@ func preferred(cfg *config.Config, environ []string, cores *sidecar.Rates, log *
 
 // worth returns a predicate that accepts the jobs for which the cost model
 // predicts less time on a GPU than on this machine's cores.
-func worth(cfg *config.Config, cores *sidecar.Rates) func(*executor.Job) bool {
+func worth(cfg *config.Config, cores *sidecar.Rates) func(*executor.Job, func(content uint64) bool) bool {
 	latest := costmodel.NewLatestRates(deviceRates(cfg))
-	return func(job *executor.Job) bool {
-		return textcodes.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores) < textcodes.PredictCores(job.Plan, job.Inputs, cores.Now(), cfg.Cores)
+	return func(job *executor.Job, resident func(content uint64) bool) bool {
+		return textcodes.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores, resident) < textcodes.PredictCores(job.Plan, job.Inputs, cores.Now(), cfg.Cores)
 	}
 }
 

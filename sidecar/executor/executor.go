@@ -40,6 +40,15 @@ type Executor interface {
 	Close()
 }
 
+// Keeper is an executor whose devices keep contents (joincore.Vector) from one job to the next.
+type Keeper interface {
+	// Forget says that a content is gone. It does not wait, and calls nobody.
+	Forget(content uint64)
+	// Resident returns the contents that devices keep, with the bytes of each. The caller does
+	// not change it.
+	Resident() map[uint64]int64
+}
+
 // Job is a plan with its inputs, output and memory.
 type Job struct {
 	Plan   *joincore.Checked
@@ -104,7 +113,8 @@ type Device struct {
 	Memory   int64  `json:"memory,omitempty"` // bytes
 	Budget   int64  `json:"budget,omitempty"` // bytes of Memory that joins may use
 	Used     int64  `json:"used"`
-	Kept     int64  `json:"kept"` // bytes of host memory that its process keeps for later joins, at the process's first device
+	Resident int64  `json:"resident"` // bytes of kept columns that stay on the device
+	Kept     int64  `json:"kept"`     // bytes of host memory that its process keeps for later joins, at the process's first device
 	Jobs     int    `json:"jobs"`
 	Queued   int    `json:"queued"`
 	Restarts int    `json:"restarts"` // of the device's process

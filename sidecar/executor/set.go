@@ -19,8 +19,9 @@ type Policy struct {
 	// their absence is reported.
 	Insist bool
 	// Worth reports whether a job with at least MinRows rows is predicted to
-	// take less time on the preferred executors. nil means always.
-	Worth func(*Job) bool
+	// take less time on the preferred executors. Their devices have the contents for which
+	// resident is true. nil means always.
+	Worth func(job *Job, resident func(content uint64) bool) bool
 }
 
 // Set holds the executors of a daemon.
@@ -62,7 +63,7 @@ func (s *Set) Run(ctx context.Context, job *Job, stats *joincore.Stats) error {
 	watched := *job
 	watched.Sink = sink
 	var reasons []string
-	if s.policy.prefers(job) {
+	if s.policy.prefers(job, s.has()) {
 		for _, e := range s.all[:len(s.all)-1] {
 			err := e.Ready()
 			if err == nil {
@@ -94,12 +95,43 @@ func (s *Set) RunOnCores(ctx context.Context, job *Job, stats *joincore.Stats) e
 }
 
 // prefers reports whether the preferred executors should run a job.
-func (p *Policy) prefers(job *Job) bool {
+func (p *Policy) prefers(job *Job, resident func(content uint64) bool) bool {
 	rows := int64(0)
 	for _, r := range job.Inputs {
 		rows += r.Rows()
 	}
-	return rows >= p.MinRows && (p.Worth == nil || p.Worth(job))
+	return rows >= p.MinRows && (p.Worth == nil || p.Worth(job, resident))
+}
+
+// Forget says that a content is gone. It does not wait.
+func (s *Set) Forget(content uint64) {
+	for _, e := range s.all {
+		if k, ok := e.(Keeper); ok {
+			k.Forget(content)
+		}
+	}
+}
+
+// Resident returns the bytes that contents take on devices.
+func (s *Set) Resident() (bytes func(content uint64) int64) {
+	var lists []map[uint64]int64
+	for _, e := range s.all {
+		if k, ok := e.(Keeper); ok {
+			lists = append(lists, k.Resident())
+		}
+	}
+	return func(content uint64) (n int64) {
+		for _, l := range lists {
+			n += l[content]
+		}
+		return n
+	}
+}
+
+// has returns what tells whether devices have a content.
+func (s *Set) has() func(content uint64) bool {
+	bytes := s.Resident()
+	return func(content uint64) bool { return bytes(content) > 0 }
 }
 
 // again reports whether another executor may retry a failed job: the executor

@@ -95,7 +95,7 @@ func TestChoice(t *testing.T) {
 	} {
 		first, last := c.first, fake{name: "last"}
 		first.name = "first"
-		policy := Policy{MinRows: 10, Insist: c.insist, Worth: func(*Job) bool { return !c.slower }}
+		policy := Policy{MinRows: 10, Insist: c.insist, Worth: func(*Job, func(uint64) bool) bool { return !c.slower }}
 		if c.insist {
 			policy.MinRows = 0
 		}

@@ -13,6 +13,7 @@ type TableInfo struct {
 	Columns []ColumnInfo // those of which something is kept
 	Blocks  uint32       // of the table, when it was used last
 	Bytes   int64        // of all columns
+	Device  int64        // that their contents take on devices
 	Uses    float64      // recent ones: a use counts half after the time of the interest
 	LastUse time.Time
 	Last    LastUse
@@ -34,6 +35,7 @@ type ColumnInfo struct {
 	Blocks  int64
 	Rows    int64
 	Bytes   int64
+	Device  int64 // that its contents take on devices
 	Uses    float64
 	LastUse time.Time
 }
@@ -73,11 +75,14 @@ func (s *Store) Counters() Counters {
 
 // Tables describes all tables of which something is kept, or would be with more memory, by
 // name.
-func (s *Store) Tables() (out []TableInfo) {
+func (s *Store) Tables() []TableInfo { return s.TablesOn(func(uint64) int64 { return 0 }) }
+
+// TablesOn is Tables with the bytes that contents take on devices, which device returns.
+func (s *Store) TablesOn(device func(content uint64) int64) (out []TableInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tables {
-		if info := s.info(t); len(info.Columns) > 0 || info.Last.Reason == reasonNoMemory {
+		if info := s.info(t, device); len(info.Columns) > 0 || info.Last.Reason == reasonNoMemory {
 			out = append(out, info)
 		}
 	}
@@ -87,7 +92,7 @@ func (s *Store) Tables() (out []TableInfo) {
 	return out
 }
 
-func (s *Store) info(t *table) TableInfo {
+func (s *Store) info(t *table, device func(content uint64) int64) TableInfo {
 	info := TableInfo{
 		Table: t.key, Name: t.name, Blocks: t.blocks, Uses: t.uses.at(s.now, s.options.Interest),
 		LastUse: t.uses.last, Last: t.last, Leases: t.leases, Superseded: t.superseded,
@@ -99,6 +104,9 @@ func (s *Store) info(t *table) TableInfo {
 		c.Rows += int64(p.layout.total)
 		c.Bytes += p.bytes
 		info.Bytes += p.bytes
+		n := device(p.vector.Content)
+		c.Device += n
+		info.Device += n
 	})
 	for i, c := range t.columns {
 		if columns[i].Blocks > 0 {
@@ -116,7 +124,7 @@ func (s *Store) Forget(match func(*TableInfo) bool) (freed int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tables {
-		if info := s.info(t); match(&info) {
+		if info := s.info(t, func(uint64) int64 { return 0 }); match(&info) {
 			freed += s.forgetTable(t)
 		}
 	}

@@ -30,6 +30,8 @@ type process struct {
 	cancel context.CancelFunc
 	exited chan struct{} // closed when the process has been reaped
 
+	contents contents // of its devices
+
 	mu  sync.Mutex
 	why error // reason for killing it
 }

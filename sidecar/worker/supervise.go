@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"gpujoin/sidecar/executor"
-	"gpujoin/sidecar/worker/control"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -86,8 +85,11 @@ func (r *Remote) attend(ctx context.Context, p *process) error {
 func (p *process) status(ctx context.Context, timeout time.Duration) (*report, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	reply, err := p.worker.Status(ctx, &control.StatusRequest{})
+	reply, err := p.worker.Status(ctx, p.contents.ask())
 	if err != nil {
+		return nil, err
+	}
+	if err := p.contents.note(reply.GetContents()); err != nil {
 		return nil, err
 	}
 	out := &report{}
@@ -96,7 +98,7 @@ func (p *process) status(ctx context.Context, timeout time.Duration) (*report, e
 			break
 		}
 		device := executor.Device{
-			Number: i, Name: clip(d.GetName(), maxName), Memory: d.GetMemory(), Budget: d.GetBudget(), Used: d.GetUsed(),
+			Number: i, Name: clip(d.GetName(), maxName), Memory: d.GetMemory(), Budget: d.GetBudget(), Used: d.GetUsed(), Resident: max(d.GetResident(), 0),
 			Jobs: int(d.GetJobs()), Queued: int(d.GetQueued()), Reason: clip(d.GetNote(), maxNote), State: executor.StateReady,
 		}
 		if d.GetUnused() != "" {

@@ -85,7 +85,10 @@ type Remote struct {
 	restarts int
 }
 
-var _ executor.Executor = (*Remote)(nil)
+var (
+	_ executor.Executor = (*Remote)(nil)
+	_ executor.Keeper   = (*Remote)(nil)
+)
 
 // Start starts supervising a worker and returns at once. A missing worker, or
 // one that does not start, is a state that Ready reports, not an error. The
@@ -187,6 +190,27 @@ func (r *Remote) Run(ctx context.Context, job *executor.Job, stats *joincore.Sta
 	return p.run(ctx, job, stats)
 }
 
+// Forget implements executor.Keeper: the child is told with the next request for its status.
+func (r *Remote) Forget(content uint64) {
+	r.mu.Lock()
+	p := r.process
+	r.mu.Unlock()
+	if p != nil {
+		p.contents.forget(content)
+	}
+}
+
+// Resident implements executor.Keeper: what the child had when its status was asked for last.
+func (r *Remote) Resident() map[uint64]int64 {
+	r.mu.Lock()
+	p := r.process
+	r.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	return p.contents.resident()
+}
+
 // Devices keeps listing known devices while their process is down.
 func (r *Remote) Devices() []executor.Device {
 	r.mu.Lock()
@@ -203,7 +227,7 @@ func (r *Remote) Devices() []executor.Device {
 		}
 		d.State = r.state
 		if r.state != executor.StateReady {
-			d.Used, d.Kept, d.Jobs, d.Queued, d.Reason = 0, 0, 0, 0, ""
+			d.Used, d.Resident, d.Kept, d.Jobs, d.Queued, d.Reason = 0, 0, 0, 0, 0, ""
 		}
 		if r.reason != nil {
 			d.Reason = r.reason.Error()

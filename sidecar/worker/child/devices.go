@@ -189,7 +189,9 @@ func (m *Machine) choose(plan *joincore.Checked, inputs []*joincore.Relation, li
 			if rates == nil {
 				rates = &costmodel.DefaultDeviceRates
 			}
-			ms = max(ms, exec.PredictDevices(plan, inputs, exec.Spread{Devices: len(set), Divided: divided, PeerGB: j.PeerGB}, rates))
+			ms = max(ms, exec.PredictDevices(plan, inputs, exec.Spread{
+				Devices: len(set), Divided: divided, PeerGB: j.PeerGB, Resident: m.residentOn(set),
+			}, rates))
 		}
 		return ms
 	}

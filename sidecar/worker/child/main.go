@@ -148,8 +148,9 @@ func newServer(machine *Machine, log *slog.Logger) *server {
 }
 
 // Status implements control.WorkerServer.
-func (s *server) Status(context.Context, *control.StatusRequest) (*control.StatusReply, error) {
-	reply := &control.StatusReply{}
+func (s *server) Status(_ context.Context, r *control.StatusRequest) (*control.StatusReply, error) {
+	s.drop(r.GetGone())
+	reply := &control.StatusReply{Contents: s.contents(r.GetVersion())}
 	for i, q := range s.queues {
 		d := q.status()
 		var notes []string
@@ -163,6 +164,9 @@ func (s *server) Status(context.Context, *control.StatusRequest) (*control.Statu
 			notes = append(notes, fmt.Sprintf("extents are not registered, copies of them are staged: %v", err))
 		}
 		d.Note = strings.Join(notes, "; ")
+		if k, ok := q.Provider.(columnKeeper); ok {
+			d.Resident = k.Resident()
+		}
 		reply.Devices = append(reply.Devices, d)
 		if k, ok := q.Provider.(keeper); ok {
 			reply.Kept = max(reply.Kept, k.Kept()) // all devices share it

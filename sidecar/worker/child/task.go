@@ -1,12 +1,10 @@
 package child
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"gpujoin/joincore"
@@ -109,7 +107,7 @@ func (r *task) inputs(plan *joincore.Checked, list []*control.Relation) (out []*
 func (r *task) execute(plan *joincore.Checked, inputs []*joincore.Relation, stats *joincore.Stats) (err error) {
 	defer device.Recover(&err)
 	device.PanicOnFault()
-	q := slices.MinFunc(r.srv.queues, func(a, b *deviceQueue) int { return cmp.Compare(a.load(), b.load()) })
+	q := r.srv.leastLoaded(inputs)
 	if err := q.enter(r.ctx); err != nil {
 		return err
 	}
