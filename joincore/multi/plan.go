@@ -80,14 +80,14 @@ func (x *coordinator) fragment(n joincore.Node, need columns) (*fragment, error)
 	return nil, fmt.Errorf("plan node %T on several devices: %w", n, joincore.ErrUnsupported)
 }
 
-// scan returns an input, divided evenly.
+// scan returns an input, divided among the members.
 func (x *coordinator) scan(input int) *table {
 	r := x.inputs[input]
 	refs := make([]joincore.ColumnRef, len(r.Columns))
 	for i := range refs {
 		refs[i] = joincore.ColumnRef{Input: input, Column: i}
 	}
-	return x.newTable(refs, slice(r, x.members()), func() {})
+	return x.newTable(refs, divide(r, x.p.members), func() {})
 }
 
 // stored executes a node and returns its rows where they were made.
