@@ -60,6 +60,7 @@ func (c *command) printChecks(cfg *config.Config) error {
 		{"extents", func(*config.Config) (string, error) { return sidecar.CheckExtents(used) }, ExitFailure},
 		{"spool", checkSpool, ExitFailure},
 		{"sealed memory", checkSeals, ExitFailure},
+		{"huge pages", checkHugePages, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
 		{"provider cuda", func(cfg *config.Config) (string, error) { return checkCUDA(cfg, c.environ) }, ExitFailure},
 		{"daemon", checkDaemon, ExitNoDaemon},

@@ -61,7 +61,8 @@ type waiter struct {
 	overtaken int64 // bytes of later jobs that were admitted first
 	claim     Claim
 	done      chan struct{}
-	acct      *Account // set before done is closed, or
+	short     chan struct{} // gets a value when the request lacks memory that keepers may have
+	acct      *Account      // set before done is closed, or
 	err       error
 }
 
@@ -87,8 +88,8 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTooLarge, n, b.total)
 	}
 	b.mu.Unlock()
-	b.reclaimFor(n)
-	w := &waiter{n: n, claim: claim, done: make(chan struct{}), acct: newAccount(b, store)}
+	b.reclaimFor(n, &claim, nil)
+	w := &waiter{n: n, claim: claim, done: make(chan struct{}), short: make(chan struct{}, 1), acct: newAccount(b, store)}
 	b.mu.Lock()
 	if b.stopping {
 		b.mu.Unlock()
@@ -112,6 +113,7 @@ func (b *Budget) Reserve(ctx context.Context, store *Store, n int64, claim Claim
 		return nil, lack
 	}
 	b.queue = append(b.queue, w)
+	b.tellShort()
 	b.mu.Unlock()
 	select {
 	case b.waiting <- struct{}{}:
@@ -134,13 +136,17 @@ func (b *Budget) lacks(w *waiter) error {
 
 func (b *Budget) wait(ctx context.Context, w *waiter, timeout time.Duration) (*Account, error) {
 	var err error
-	select {
-	case <-w.done:
-		return w.acct, w.err
-	case <-time.After(timeout):
-		err = fmt.Errorf("%w: waited %v for %d bytes", ErrBusy, timeout, w.n)
-	case <-ctx.Done():
-		err = ctx.Err()
+	for late := time.After(timeout); err == nil; {
+		select {
+		case <-w.done:
+			return w.acct, w.err
+		case <-w.short:
+			b.reclaimFor(w.n, &w.claim, nil)
+		case <-late:
+			err = fmt.Errorf("%w: waited %v for %d bytes", ErrBusy, timeout, w.n)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
 	b.mu.Lock()
 	if i := slices.Index(b.queue, w); i >= 0 {
@@ -204,6 +210,7 @@ func (b *Budget) pump() {
 		close(w.done)
 		i = 0 // open may have taken others off
 	}
+	b.tellShort()
 }
 
 // smallPart is the factor by which a job must be smaller than another job to
@@ -246,16 +253,14 @@ func (b *Budget) pass(w *waiter, ahead int) {
 // quota. It takes precedence over the queue, because running jobs return their
 // memory sooner than waiting ones. Errors wrap joincore.ErrBudget.
 func (b *Budget) grow(a *Account, n int64) error {
-	b.reclaimFor(n)
+	b.reclaimFor(n, &a.claim, a)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > b.total-b.reserved {
 		return joincore.ErrBudget
 	}
-	if !a.returning {
-		if err := b.exceeds(&a.claim, n, a); err != nil {
-			return fmt.Errorf("%w: %w", joincore.ErrBudget, err)
-		}
+	if err := b.exceeds(&a.claim, n, a); err != nil {
+		return fmt.Errorf("%w: %w", joincore.ErrBudget, err)
 	}
 	b.reserved += n
 	a.booked += n

@@ -56,16 +56,49 @@ func (b *Budget) spare(a *Account, n int64) bool {
 // the budget's lock, and must be set before the first job.
 func (b *Budget) Reclaim(reclaim func(need int64)) { b.reclaim = reclaim }
 
-// reclaimFor makes n bytes free as far as keepers have them.
-func (b *Budget) reclaimFor(n int64) {
+// reclaimFor makes n bytes free for a claim as far as keepers have them, unless its quota refuses
+// it anyway. self is the claimant's account, nil if it has none yet.
+func (b *Budget) reclaimFor(n int64, claim *Claim, self *Account) {
 	if b.reclaim == nil {
 		return
 	}
 	b.mu.Lock()
 	need := n - (b.total - b.reserved)
+	if need > 0 && b.exceeds(claim, n, self) != nil {
+		need = 0
+	}
 	b.mu.Unlock()
 	if need > 0 {
 		b.reclaim(need)
+	}
+}
+
+// short returns the request that has waited for the longest time of those that lack memory,
+// and no quota; nil if there is none. The caller holds b's lock.
+func (b *Budget) short() *waiter {
+	for _, w := range b.queue {
+		if b.exceeds(&w.claim, w.n, nil) == nil {
+			if w.n > b.total-b.reserved {
+				return w
+			}
+			return nil // it waits for those before it
+		}
+	}
+	return nil
+}
+
+// tellShort has the request that lacks memory, if there is one, take it from keepers. Those may
+// hold locks under which memory is given back, so this does not call them itself. The caller
+// holds b's lock.
+func (b *Budget) tellShort() {
+	if b.reclaim == nil {
+		return
+	}
+	if w := b.short(); w != nil {
+		select {
+		case w.short <- struct{}{}:
+		default: // it has been told
+		}
 	}
 }
 
@@ -73,12 +106,6 @@ func (b *Budget) reclaimFor(n int64) {
 // keepers may have memory to give that they had not before.
 func (b *Budget) Relieve() {
 	b.mu.Lock()
-	need := int64(0)
-	if len(b.queue) > 0 {
-		need = b.queue[0].n
-	}
-	b.mu.Unlock()
-	if need > 0 {
-		b.reclaimFor(need)
-	}
+	defer b.mu.Unlock()
+	b.tellShort()
 }

@@ -29,7 +29,7 @@ func (q *Quota) limited() bool { return q.Role != Role{} && q.Share < 1 }
 // is the claimant's account, nil if it has none yet. The caller holds b's lock.
 func (b *Budget) exceeds(claim *Claim, n int64, self *Account) error {
 	q := &claim.Quota
-	if !q.limited() {
+	if !q.limited() || self != nil && self.returning {
 		return nil
 	}
 	ofRole := func(a *Account) bool { return a.claim.Quota.Role == q.Role }
