@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"bytes"
+	"slices"
 
 	"gpujoin/joincore"
 )
@@ -42,33 +43,48 @@ func newLike(e *joincore.Like, arg value) *like {
 
 // matcher returns the fastest match of a pattern.
 func matcher(p []element, utf8 bool) func([]byte) bool {
-	open, closed := len(p) > 0 && p[0] == anyText, len(p) > 0 && p[len(p)-1] == anyText
-	inner := p
-	if open {
-		inner = inner[1:]
+	if slices.Contains(p, anyCharacter) {
+		return (&general{p, utf8}).match
 	}
-	if closed && len(inner) > 0 {
-		inner = inner[:len(inner)-1]
-	}
-	text := make([]byte, len(inner))
-	for i, e := range inner {
-		if e > 0xff {
-			return (&general{p, utf8}).match
+	parts := [][]byte{{}}
+	for _, e := range p {
+		if e == anyText {
+			parts = append(parts, []byte{})
+		} else {
+			last := &parts[len(parts)-1]
+			*last = append(*last, byte(e))
 		}
-		text[i] = byte(e)
 	}
-	switch {
-	case open && closed:
-		return func(b []byte) bool { return bytes.Contains(b, text) }
-	case open:
-		return func(b []byte) bool { return bytes.HasSuffix(b, text) }
-	case closed:
-		return func(b []byte) bool { return bytes.HasPrefix(b, text) }
+	n := len(parts) - 1
+	if n == 0 {
+		return func(b []byte) bool { return bytes.Equal(b, parts[0]) }
 	}
-	return func(b []byte) bool { return bytes.Equal(b, text) }
+	return (&parted{first: parts[0], inner: parts[1:n], last: parts[n]}).match
 }
 
-// general matches any pattern.
+// parted matches texts that begin and end with some bytes and have others between them.
+type parted struct {
+	first, last []byte
+	inner       [][]byte // in this order
+}
+
+// match finds each part as early as it can be, which leaves most for those behind it.
+func (p *parted) match(b []byte) bool {
+	if len(b) < len(p.first)+len(p.last) || !bytes.HasPrefix(b, p.first) || !bytes.HasSuffix(b, p.last) {
+		return false
+	}
+	b = b[len(p.first) : len(b)-len(p.last)]
+	for _, part := range p.inner {
+		at := bytes.Index(b, part)
+		if at < 0 {
+			return false
+		}
+		b = b[at+len(part):]
+	}
+	return true
+}
+
+// general matches any pattern, in particular one with anyCharacter.
 type general struct {
 	elements []element
 	utf8     bool
