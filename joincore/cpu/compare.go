@@ -3,13 +3,25 @@ package cpu
 import (
 	"bytes"
 	"cmp"
-	"math/bits"
-	"slices"
 
 	"gpujoin/joincore"
 )
 
-// compare compares two integers or two strings of bytes.
+// newCompare compiles a comparison of integers or of bytes. It puts a constant on the right.
+func newCompare(op joincore.CompareOp, left, right value) condition {
+	if _, ok := left.(*constant); ok {
+		op, left, right = op.Mirrored(), right, left
+	}
+	if k, ok := right.(*constant); ok && !k.null {
+		if k.text {
+			return &textCondition{arg: left, test: compareText{comparisonOf(op), k.bytes}}
+		}
+		return newInRanges(left, rangesOf(op, k.n))
+	}
+	return &compare{comparisonOf(op), left, right}
+}
+
+// compare compares two values, of which neither is a constant, or one is NULL.
 type compare struct {
 	op          comparison
 	left, right value
@@ -19,305 +31,106 @@ type compare struct {
 // or less or equal, and whether the result is the opposite.
 type comparison struct {
 	op   joincore.CompareOp // Equal, Less or LessEqual
-	flip uint8              // isTrue: the opposite
+	flip bool               // the opposite
 }
 
 func comparisonOf(op joincore.CompareOp) comparison {
 	switch op {
 	case joincore.NotEqual:
-		return comparison{joincore.Equal, isTrue}
+		return comparison{joincore.Equal, true}
 	case joincore.GreaterEqual:
-		return comparison{joincore.Less, isTrue}
+		return comparison{joincore.Less, true}
 	case joincore.Greater:
-		return comparison{joincore.LessEqual, isTrue}
+		return comparison{joincore.LessEqual, true}
 	}
-	return comparison{op, 0}
+	return comparison{op, false}
 }
 
-// newCompare puts a constant on the right.
-func newCompare(op joincore.CompareOp, left, right value) *compare {
-	if _, ok := left.(*constant); ok {
-		op, left, right = op.Mirrored(), right, left
+// of returns the result for sides that are ordered as in cmp.
+func (c comparison) of(order int) bool {
+	switch c.op {
+	case joincore.Equal:
+		return order == 0 != c.flip
+	case joincore.Less:
+		return order < 0 != c.flip
 	}
-	return &compare{comparisonOf(op), left, right}
+	return order <= 0 != c.flip
 }
 
-func (c *compare) eval(st *stream, r *rows, out []uint8) error {
-	if c.compareColumn(st, r, out) {
+func (c *compare) eval(st *stream, r *rows, out *truths) error {
+	if c.evalColumns(st, r, out) {
 		return nil
 	}
-	a := st.takeVector()
-	defer st.drop(1, 0, 0)
+	a, b := st.takeVector(), st.takeVector()
+	defer st.drop(2, 0, 0)
 	if err := c.left.eval(st, r, a); err != nil {
 		return err
 	}
-	if k, ok := c.right.(*constant); ok && !k.null && !a.all && !a.wide {
-		if a.text {
-			compareTextConstant(c.op, a.bytes[:a.n], k.bytes, out)
-		} else {
-			compareConstant(c.op, a.lo[:a.n], k.n, out)
-		}
-		unknownWhereNull(out, a)
-		return nil
-	}
-	b := st.takeVector()
-	defer st.drop(1, 0, 0)
 	if err := c.right.eval(st, r, b); err != nil {
 		return err
 	}
 	switch {
 	case a.all || b.all:
-		setTruth(out, isUnknown)
+		out.set(isUnknown)
 		return nil
 	case a.text:
-		compareTexts(c.op, a.bytes[:a.n], b.bytes[:a.n], out)
+		maskOf(out.yes, a.n, func(i int) bool { return c.op.of(bytes.Compare(a.bytes[i], b.bytes[i])) })
 	case a.wide || b.wide:
-		compareWide(c.op, a, b, out)
+		a.widen()
+		b.widen()
+		maskOf(out.yes, a.n, func(i int) bool {
+			return c.op.of(cmp.Or(cmp.Compare(a.hi[i], b.hi[i]), cmp.Compare(uint64(a.lo[i]), uint64(b.lo[i]))))
+		})
 	default:
-		compareVectors(c.op, a.lo[:a.n], b.lo[:a.n], out)
+		compareColumns(c.op, out.yes, view[uint64](a.lo[:a.n]), view[uint64](b.lo[:a.n]))
 	}
-	unknownWhereNull(out, a)
-	unknownWhereNull(out, b)
+	a.addNulls(b)
+	out.unknownWhereNull(a)
 	return nil
 }
 
-// bit is 1 for true. The compiler makes it one instruction without a branch.
-func bit(b bool) uint8 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func compareConstant[T signedWord](c comparison, x []T, y T, out []uint8) {
-	out = out[:len(x)]
-	switch c.op {
-	case joincore.Equal:
-		for i, a := range x {
-			out[i] = bit(a == y)<<1 ^ c.flip
-		}
-	case joincore.Less:
-		for i, a := range x {
-			out[i] = bit(a < y)<<1 ^ c.flip
-		}
-	default:
-		for i, a := range x {
-			out[i] = bit(a <= y)<<1 ^ c.flip
-		}
-	}
-}
-
-func compareVectors(c comparison, x, y []int64, out []uint8) {
-	y, out = y[:len(x)], out[:len(x)]
-	switch c.op {
-	case joincore.Equal:
-		for i, a := range x {
-			out[i] = bit(a == y[i])<<1 ^ c.flip
-		}
-	case joincore.Less:
-		for i, a := range x {
-			out[i] = bit(a < y[i])<<1 ^ c.flip
-		}
-	default:
-		for i, a := range x {
-			out[i] = bit(a <= y[i])<<1 ^ c.flip
-		}
-	}
-}
-
-// of returns the truth of a comparison whose sides are ordered as in cmp.
-func (c comparison) of(order int) uint8 {
-	switch c.op {
-	case joincore.Equal:
-		return bit(order == 0)<<1 ^ c.flip
-	case joincore.Less:
-		return bit(order < 0)<<1 ^ c.flip
-	}
-	return bit(order <= 0)<<1 ^ c.flip
-}
-
-func compareWide(c comparison, a, b *vector, out []uint8) {
-	a.widen()
-	b.widen()
-	for i := range out {
-		order := cmp.Compare(a.hi[i], b.hi[i])
-		if order == 0 {
-			order = cmp.Compare(uint64(a.lo[i]), uint64(b.lo[i]))
-		}
-		out[i] = c.of(order)
-	}
-}
-
-func compareTexts(c comparison, x, y [][]byte, out []uint8) {
-	if c.op == joincore.Equal {
-		for i, a := range x {
-			out[i] = bit(bytes.Equal(a, y[i]))<<1 ^ c.flip
-		}
-		return
-	}
-	for i, a := range x {
-		out[i] = c.of(bytes.Compare(a, y[i]))
-	}
-}
-
-func compareTextConstant(c comparison, x [][]byte, y []byte, out []uint8) {
-	if c.op == joincore.Equal {
-		for i, a := range x {
-			out[i] = bit(bytes.Equal(a, y))<<1 ^ c.flip
-		}
-		return
-	}
-	for i, a := range x {
-		out[i] = c.of(bytes.Compare(a, y))
-	}
-}
-
-// compareColumn compares a column with a constant in its stored width. It returns false
-// if the rows are not contiguous or the constant needs more bytes than the column has.
-func (c *compare) compareColumn(st *stream, r *rows, out []uint8) bool {
+// evalColumns compares columns of the same width as they are stored. It returns false if the
+// rows are not next to each other, or a column has NULLs.
+func (c *compare) evalColumns(st *stream, r *rows, out *truths) bool {
 	left, ok := c.left.(*columnValue)
-	right, isConstant := c.right.(*constant)
-	if !ok || !isConstant || right.null || right.text {
+	right, both := c.right.(*columnValue)
+	if !ok || !both {
 		return false
 	}
-	col, s := r.locate(left.ref, st.dev.inputs)
-	if col == nil || col.kind != joincore.Fixed || !isWord(col.width) || s.pos != nil || s.null {
+	a, sa := r.locate(left.ref, st.dev.inputs)
+	b, sb := r.locate(right.ref, st.dev.inputs)
+	if a == nil || b == nil || sa.pos != nil || sb.pos != nil || a.kind != b.kind || a.width != b.width || a.nullable() || b.nullable() {
 		return false
 	}
-	if unused := 64 - 8*col.width; right.n<<unused>>unused != right.n {
+	from, other := int(sa.first&sa.space.mask()), int(sb.first&sb.space.mask())
+	switch {
+	case a.kind != joincore.Fixed:
 		return false
-	}
-	segment, from := s.segment(), int(s.first&s.space.mask())
-	switch end := from + r.n; col.width {
-	case 1:
-		compareConstant(c.op, view[int8](col.v8[segment][from:end]), int8(right.n), out)
-	case 2:
-		compareConstant(c.op, view[int16](col.v16[segment][from:end]), int16(right.n), out)
-	case 4:
-		compareConstant(c.op, view[int32](col.v32[segment][from:end]), int32(right.n), out)
+	case a.width == 4:
+		compareColumns(c.op, out.yes, a.v32[sa.segment()][from:from+r.n], b.v32[sb.segment()][other:other+r.n])
+	case a.width == 8:
+		compareColumns(c.op, out.yes, a.v64[sa.segment()][from:from+r.n], b.v64[sb.segment()][other:other+r.n])
 	default:
-		compareConstant(c.op, view[int64](col.v64[segment][from:end]), int64(right.n), out)
+		return false
 	}
-	if col.nullable() {
-		v := st.takeVector()
-		defer st.drop(1, 0, 0)
-		v.ints(r.n)
-		fetchNullsOf(v, col, s)
-		unknownWhereNull(out, v)
-	}
+	out.known()
 	return true
 }
 
-// in looks values up in a list.
-type in struct {
-	arg     value
-	ints    intSet
-	texts   map[string]struct{}
-	missing uint8 // the truth of a value that is not found
-	empty   bool
-}
-
-func newIn(e *joincore.In, arg value) *in {
-	c := &in{arg: arg, ints: newIntSet(e.Ints), texts: map[string]struct{}{}, missing: isFalse}
-	for _, t := range e.Texts {
-		c.texts[string(t)] = struct{}{}
+func compareColumns[T storedWord](c comparison, out []uint64, a, b []T) {
+	flip := c.flip
+	switch c.op {
+	case joincore.Equal:
+		equalColumns(out, a, b)
+	case joincore.Less:
+		lessColumns(out, a, b)
+	default: // a <= b is not b < a
+		lessColumns(out, b, a)
+		flip = !flip
 	}
-	if e.Null {
-		c.missing = isUnknown
-	}
-	c.empty = len(e.Ints) == 0 && len(e.Texts) == 0 && !e.Null
-	return c
-}
-
-func (c *in) eval(st *stream, r *rows, out []uint8) error {
-	v := st.takeVector()
-	defer st.drop(1, 0, 0)
-	if err := c.arg.eval(st, r, v); err != nil {
-		return err
-	}
-	switch {
-	case c.empty:
-		clear(out)
-		return nil
-	case v.all:
-		setTruth(out, isUnknown)
-		return nil
-	case v.text:
-		for i, b := range v.bytes[:v.n] {
-			out[i] = c.missing
-			if _, ok := c.texts[string(b)]; ok {
-				out[i] = isTrue
-			}
-		}
-	default:
-		for i, x := range v.lo[:v.n] {
-			out[i] = c.missing
-			if c.ints.has(x) && (!v.wide || v.hi[i] == x>>63) {
-				out[i] = isTrue
-			}
+	if flip {
+		for w := range out {
+			out[w] = ^out[w]
 		}
 	}
-	unknownWhereNull(out, v)
-	return nil
-}
-
-// intSet is a set of integers: a bitmap where they are close to each other,
-// else a hash table with linear probing, at most half full.
-type intSet struct {
-	first  int64
-	span   uint64 // of the bitmap: bits
-	bitmap []uint64
-	table  []int64
-	shift  uint
-	zero   bool // table holds 0, which marks its free slots
-}
-
-// bitmapBits is the largest range of a bitmap: it stays in the level 1 cache.
-const bitmapBits = 1 << 16
-
-func newIntSet(list []int64) intSet {
-	if len(list) == 0 {
-		return intSet{}
-	}
-	low, high := slices.Min(list), slices.Max(list)
-	s := intSet{first: low}
-	if span := uint64(high) - uint64(low); span < bitmapBits {
-		s.span = span + 1
-		s.bitmap = make([]uint64, span/64+1)
-		for _, x := range list {
-			at := uint64(x) - uint64(low)
-			s.bitmap[at/64] |= 1 << (at % 64)
-		}
-		return s
-	}
-	logarithm := bits.Len(uint(2*len(list) - 1))
-	s.table, s.shift = make([]int64, 1<<logarithm), uint(64-logarithm)
-	for _, x := range list {
-		if x == 0 {
-			s.zero = true
-			continue
-		}
-		s.table[s.slot(x)] = x
-	}
-	return s
-}
-
-// slot returns where x is, or the free slot where it would be.
-func (s *intSet) slot(x int64) int {
-	at := int(uint64(x) * 0x9e3779b97f4a7c15 >> s.shift)
-	for s.table[at] != x && s.table[at] != 0 {
-		at = (at + 1) & (len(s.table) - 1)
-	}
-	return at
-}
-
-func (s *intSet) has(x int64) bool {
-	if s.table == nil {
-		at := uint64(x) - uint64(s.first)
-		return at < s.span && s.bitmap[at/64]>>(at%64)&1 != 0
-	}
-	if x == 0 {
-		return s.zero
-	}
-	return s.table[s.slot(x)] == x
 }

@@ -2,27 +2,18 @@ package cpu
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
 
-// SQL's truth values; AND is the least and OR the greatest of its arguments.
-const (
-	isFalse uint8 = iota
-	isUnknown
-	isTrue
-)
-
 // condition is a compiled predicate. As a value, it holds no vectors and all
 // streams share it.
 type condition interface {
 	// eval writes the truth of each row of r to out.
-	eval(st *stream, r *rows, out []uint8) error
+	eval(st *stream, r *rows, out *truths) error
 }
 
 // condition compiles an expression, once for all streams. The expression is
@@ -30,17 +21,30 @@ type condition interface {
 func (d *dev) condition(e joincore.Expr, parameters []joincore.Parameter) condition {
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	return compiled(d, expressionKeyOf(e, parameters), func() condition { return compile(e, parameters) })
+	return compiled(d, expressionKeyOf(e, parameters), func() condition { return compile(e, parameters).condition })
 }
 
-func compile(e joincore.Expr, parameters []joincore.Parameter) condition {
+// compile compiles an expression, and says whether it can fail. Conditions may be as deep as
+// they are long, so it visits each part once.
+func compile(e joincore.Expr, parameters []joincore.Parameter) term {
 	switch e := e.(type) {
 	case *joincore.And:
-		return newLogic(compileAll(e.Args, parameters), true)
+		return compileLogic(e.Args, parameters, true)
 	case *joincore.Or:
-		return newLogic(compileAll(e.Args, parameters), false)
+		return compileLogic(e.Args, parameters, false)
 	case *joincore.Not:
-		return &not{arg: compile(e.Arg, parameters)}
+		arg := compile(e.Arg, parameters)
+		if c, ok := arg.condition.(*inRanges); ok {
+			return term{newInRanges(c.arg, c.set.complement()), arg.fails}
+		}
+		return term{&not{arg: arg.condition}, arg.fails}
+	}
+	return term{compileLeaf(e, parameters), joincore.CanFail(e)}
+}
+
+// compileLeaf compiles a condition on values.
+func compileLeaf(e joincore.Expr, parameters []joincore.Parameter) condition {
+	switch e := e.(type) {
 	case *joincore.IsNull:
 		if c, ok := e.Arg.(joincore.ColumnRef); ok {
 			return &isNullColumn{column: c}
@@ -56,75 +60,65 @@ func compile(e joincore.Expr, parameters []joincore.Parameter) condition {
 	panic(fmt.Sprintf("condition %T", e))
 }
 
+// compileLogic compiles AND or OR. Arguments that compare one column become one, unless an
+// argument can fail: then the order of the query decides which rows it is evaluated for.
+func compileLogic(args []joincore.Expr, parameters []joincore.Parameter, all bool) term {
+	terms := compileAll(args, parameters)
+	if slices.ContainsFunc(terms, func(t term) bool { return t.fails }) {
+		return term{newLogic(terms, all), true}
+	}
+	if terms = merged(terms, all); len(terms) == 1 {
+		return terms[0]
+	}
+	return term{newLogic(terms, all), false}
+}
+
 func compileAll(args []joincore.Expr, parameters []joincore.Parameter) []term {
 	out := make([]term, len(args))
 	for i, a := range args {
-		out[i] = term{compile(a, parameters), joincore.CanFail(a)}
+		out[i] = compile(a, parameters)
 	}
 	return out
 }
 
-// setTruth writes the same truth to all rows.
-func setTruth(out []uint8, t uint8) {
-	for i := range out {
-		out[i] = t
-	}
-}
-
-// unknownWhereNull makes the rows unknown where v is NULL.
-func unknownWhereNull(out []uint8, v *vector) {
-	if !v.nullable {
-		return
-	}
-	nulls := v.nulls[:len(out)]
-	for i, null := range nulls {
-		out[i] = out[i]&(null-1) | null
-	}
-}
-
 type not struct{ arg condition }
 
-func (c *not) eval(st *stream, r *rows, out []uint8) error {
+func (c *not) eval(st *stream, r *rows, out *truths) error {
 	if err := c.arg.eval(st, r, out); err != nil {
 		return err
 	}
-	for i, x := range out {
-		out[i] = isTrue - x
-	}
+	out.not()
 	return nil
 }
 
 // isNullColumn reads no more than the validity of a column of any type.
 type isNullColumn struct{ column joincore.ColumnRef }
 
-func (c *isNullColumn) eval(st *stream, r *rows, out []uint8) error {
+func (c *isNullColumn) eval(st *stream, r *rows, out *truths) error {
 	col, s := r.locate(c.column, st.dev.inputs)
-	if col == nil {
-		setTruth(out, isTrue)
-		return nil
-	}
-	clear(out)
-	if fetchNulls(out, col, s) {
-		for i, x := range out {
-			out[i] = x * isTrue
+	out.set(isTrue)
+	if col != nil {
+		out.unknownWhereMissing(st, col, s, r.n)
+		for w := range out.yes { // what is not known is NULL
+			out.yes[w] = ^out.yes[w]
 		}
 	}
+	out.known()
 	return nil
 }
 
 type isNull struct{ arg value }
 
-func (c *isNull) eval(st *stream, r *rows, out []uint8) error {
+func (c *isNull) eval(st *stream, r *rows, out *truths) error {
 	v := st.takeVector()
 	defer st.drop(1, 0, 0)
 	if err := c.arg.eval(st, r, v); err != nil {
 		return err
 	}
-	clear(out)
+	out.set(isFalse)
 	if v.nullable {
-		for i, x := range v.nulls[:v.n] {
-			out[i] = x * isTrue
-		}
+		packBits(out.yes, v.nulls[:v.n])
+		out.known()
 	}
 	return nil
 }
@@ -143,16 +137,16 @@ func (st *stream) NewFilter(e joincore.Expr, parameters []joincore.Parameter) de
 // condition has one.
 func (f *filter) Apply(r device.Rows) (device.Rows, device.Count, error) {
 	in, st := r.(*rows), f.st
-	v := st.takeTruth(in.n)
+	t := st.takeTruth()
 	defer st.drop(0, 1, 0)
-	if err := f.cond.eval(st, in, v); err != nil {
+	if err := f.cond.eval(st, in, t); err != nil {
 		return nil, device.Known(int64(0)), err
 	}
-	m := selectTruths(st.sel, v, 1<<isTrue)
+	m := countBits(t.yes, in.n)
 	if m == in.n {
 		return in, device.Known(int64(m)), nil
 	}
-	f.out.take(in, st.sel[:m], m)
+	f.out.takeMask(st.sel, in, t.yes, m)
 	return f.out, device.Known(int64(m)), nil
 }
 
@@ -198,27 +192,14 @@ func costOf(c condition) int {
 			most = max(most, costOf(a.condition))
 		}
 		return most + 1
-	case *compare:
-		switch {
-		case isTextConstant(c.right):
-			return costText
-		case inPlace(c):
+	case *inRanges:
+		if inPlace(c) {
 			return costWord
 		}
-		return costValue
-	case *like:
+	case *textCondition:
 		return costText
-	case *in:
-		if len(c.texts) > 0 {
-			return costText
-		}
 	}
 	return costValue
-}
-
-func isTextConstant(v value) bool {
-	c, ok := v.(*constant)
-	return ok && c.text
 }
 
 // Ranks of conditions.
@@ -257,11 +238,11 @@ func newLogic(args []term, all bool) *logic {
 	return c
 }
 
-func (c *logic) eval(st *stream, r *rows, out []uint8) error {
+func (c *logic) eval(st *stream, r *rows, out *truths) error {
 	if len(c.args) == 0 {
-		setTruth(out, isFalse)
+		out.set(isFalse)
 		if c.all {
-			setTruth(out, isTrue)
+			out.set(isTrue)
 		}
 		return nil
 	}
@@ -271,45 +252,52 @@ func (c *logic) eval(st *stream, r *rows, out []uint8) error {
 	return c.rest(st, r, out, c.args[1:])
 }
 
-// undecided returns the truth values that further arguments can change, as
-// takeSubset wants them.
-func (c *logic) undecided() uint8 {
+// undecided returns how many of n rows further arguments can change.
+func (c *logic) undecided(t *truths, n int) int {
 	if c.all {
-		return 1<<isUnknown | 1<<isTrue
+		return countBits(t.maybe, n)
 	}
-	return 1<<isFalse | 1<<isUnknown
+	return n - countBits(t.yes, n)
 }
 
 // worthwhile is the least number of rows of which a part is taken only to
 // save the evaluation of the others.
 const worthwhile = 64
 
-// inPlace reports whether a condition compares a column with a constant. It costs less
-// for rows next to each other than to leave some of them out.
-func inPlace(a condition) bool {
-	c, ok := a.(*compare)
-	if !ok {
-		return false
+// inPlace reports whether a condition compares columns as they are stored. It costs less
+// for rows next to each other than to leave most of them out.
+func inPlace(c condition) bool {
+	isColumn := func(v value) bool {
+		_, ok := v.(*columnValue)
+		return ok
 	}
-	_, column := c.left.(*columnValue)
-	_, constant := c.right.(*constant)
-	return column && constant
+	switch c := c.(type) {
+	case *inRanges:
+		return isColumn(c.arg)
+	case *compare:
+		return isColumn(c.left) && isColumn(c.right)
+	}
+	return false
 }
 
 // rest evaluates the arguments that are left, of which out has the truth
 // before them.
-func (c *logic) rest(st *stream, r *rows, out []uint8, args []term) error {
+func (c *logic) rest(st *stream, r *rows, out *truths, args []term) error {
 	for i, a := range args {
-		n := countTruths(out, c.undecided())
+		n := c.undecided(out, r.n)
 		switch {
 		case n == 0:
 			return nil
-		case n < len(out) && a.fails, n <= len(out)*3/4 && len(out) >= worthwhile && (n <= len(out)/4 || !inPlace(a.condition)):
+		case n < r.n && a.fails, n <= r.n*3/4 && r.n >= worthwhile && (n <= r.n/16 || !inPlace(a.condition)):
 			return c.narrow(st, r, out, args[i:])
 		}
-		v := st.takeTruth(len(out))
-		err := a.eval(st, r, v)
-		c.combine(out, v)
+		t := st.takeTruth()
+		err := a.eval(st, r, t)
+		if c.all {
+			out.and(t)
+		} else {
+			out.or(t)
+		}
 		st.drop(0, 1, 0)
 		if err != nil {
 			return err
@@ -319,106 +307,33 @@ func (c *logic) rest(st *stream, r *rows, out []uint8, args []term) error {
 }
 
 // narrow evaluates arguments for the rows that are not decided.
-func (c *logic) narrow(st *stream, r *rows, out []uint8, args []term) error {
-	s := st.takeSubset(r, out, c.undecided())
-	t := st.takeTruth(len(s.sel))
+func (c *logic) narrow(st *stream, r *rows, out *truths, args []term) error {
+	t := st.takeTruth()
 	defer st.drop(0, 1, 1)
-	for j, i := range s.sel {
-		t[j] = out[i]
+	open := out.maybe
+	if !c.all {
+		open = t.yes
+		for w, yes := range out.yes {
+			open[w] = ^yes
+		}
+	}
+	s := st.takeSubset(r, open)
+	switch {
+	case !slices.Equal(out.yes, out.maybe):
+		t.pick(out, s.sel)
+	case c.all:
+		t.set(isTrue)
+	default:
+		t.set(isFalse)
 	}
 	if err := c.rest(st, s.rows, t, args); err != nil {
 		return err
 	}
-	for j, i := range s.sel {
-		out[i] = t[j]
+	if c.all { // what is decided is false
+		out.set(isFalse)
+	} else { // or true
+		out.known()
 	}
+	out.put(t, s.sel)
 	return nil
-}
-
-// combine combines the truths of out with those of v.
-func (c *logic) combine(out, v []uint8) {
-	if c.all {
-		andTruths(out, v)
-	} else {
-		orTruths(out, v)
-	}
-}
-
-// Truth values are a byte each. Eight of them are handled at a time, as a word.
-const everyByte uint64 = 0x0101010101010101
-
-// truthMasks choose truth values: those that are set in which, bit 0 for isFalse, bit 1
-// for isUnknown, bit 2 for isTrue.
-type truthMasks struct{ isFalse, isUnknown, isTrue uint64 }
-
-func masksOf(which uint8) truthMasks {
-	of := func(truth uint8) uint64 { return -uint64(which>>truth&1) & everyByte }
-	return truthMasks{of(isFalse), of(isUnknown), of(isTrue)}
-}
-
-// chosen has a 1 in each byte of w with one of the truth values.
-func (m truthMasks) chosen(w uint64) uint64 {
-	return m.isFalse&^(w|w>>1) | m.isUnknown&w | m.isTrue&(w>>1)
-}
-
-// countTruths returns how many truth values are set in which.
-func countTruths(truths []uint8, which uint8) int {
-	n, masks := 0, masksOf(which)
-	for ; len(truths) >= 8; truths = truths[8:] {
-		n += bits.OnesCount64(masks.chosen(binary.LittleEndian.Uint64(truths)))
-	}
-	for _, x := range truths {
-		n += int(which >> (x & 3) & 1)
-	}
-	return n
-}
-
-// selectTruths writes the numbers of the truth values that are set in which to sel,
-// which is as long as truths at least, and returns their number.
-func selectTruths(sel []uint32, truths []uint8, which uint8) int {
-	// Few rows are found one by one. Among many, that would be mispredicted.
-	const few = 8
-	m, i := 0, 0
-	if countTruths(truths, which) < len(truths)/few {
-		masks := masksOf(which)
-		for ; i+8 <= len(truths); i += 8 {
-			for w := masks.chosen(binary.LittleEndian.Uint64(truths[i:])); w != 0; w &= w - 1 {
-				sel[m] = uint32(i + bits.TrailingZeros64(w)/8)
-				m++
-			}
-		}
-	}
-	for ; i < len(truths); i++ {
-		sel[m] = uint32(i)
-		m += int(which >> (truths[i] & 3) & 1)
-	}
-	return m
-}
-
-// andTruths makes each truth of out the lesser of its own and v's.
-func andTruths(out, v []uint8) {
-	v = v[:len(out)]
-	i := 0
-	for ; i+8 <= len(out); i += 8 {
-		a, b := binary.LittleEndian.Uint64(out[i:]), binary.LittleEndian.Uint64(v[i:])
-		both := a & b & (everyByte << 1) // true
-		binary.LittleEndian.PutUint64(out[i:], both|(a|a>>1)&(b|b>>1)&^(both>>1)&everyByte)
-	}
-	for ; i < len(out); i++ {
-		out[i] = min(out[i], v[i])
-	}
-}
-
-// orTruths makes each truth of out the greater of its own and v's.
-func orTruths(out, v []uint8) {
-	v = v[:len(out)]
-	i := 0
-	for ; i+8 <= len(out); i += 8 {
-		either := binary.LittleEndian.Uint64(out[i:]) | binary.LittleEndian.Uint64(v[i:])
-		one := either & (everyByte << 1) // true
-		binary.LittleEndian.PutUint64(out[i:], one|either&^(one>>1)&everyByte)
-	}
-	for ; i < len(out); i++ {
-		out[i] = max(out[i], v[i])
-	}
 }

@@ -159,6 +159,8 @@ func fetch[T word](dst []T, src [][]T, s *slot, other T) {
 				dst[i] = src[p>>shift][p&mask]
 			}
 		}
+	case s.rising:
+		fetchRising(dst, src[s.segment()], pos, mask)
 	case s.one:
 		one := src[s.segment()]
 		for i, p := range pos {
@@ -173,6 +175,28 @@ func fetch[T word](dst []T, src [][]T, s *slot, other T) {
 		for i, p := range pos {
 			dst[i] = src[p>>shift][p&mask]
 		}
+	}
+}
+
+// fetchRising gathers values at rising positions in one segment. Of rows that pass a filter,
+// often most follow each other: eight of these are copied at once.
+func fetchRising[T word](dst, src []T, pos []uint32, mask uint32) {
+	dst = dst[:len(pos)]
+	i := 0
+	for ; i+8 <= len(pos); i += 8 {
+		p, to := (*[8]uint32)(pos[i:]), (*[8]T)(dst[i:])
+		if p[7]-p[0] == 7 { // an assignment of arrays that may overlap would be a call
+			from := (*[8]T)(src[p[0]&mask:])
+			to[0], to[1], to[2], to[3] = from[0], from[1], from[2], from[3]
+			to[4], to[5], to[6], to[7] = from[4], from[5], from[6], from[7]
+			continue
+		}
+		for j, at := range p {
+			to[j] = src[at&mask]
+		}
+	}
+	for ; i < len(pos); i++ {
+		dst[i] = src[pos[i]&mask]
 	}
 }
 

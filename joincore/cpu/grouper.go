@@ -173,7 +173,7 @@ func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 	if a.filter == nil {
 		return nil
 	}
-	truth := g.st.takeTruth(r.n)
+	truth := g.st.takeTruth()
 	defer g.st.drop(0, 1, 0)
 	if err := g.condition(r, a.filter, truth); err != nil {
 		return err
@@ -182,8 +182,8 @@ func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 		c.ownSkip = make([]uint8, g.plan.dev.chunk)
 	}
 	skip := c.ownSkip[:r.n]
-	for i, x := range truth {
-		skip[i] = 1 - x>>1
+	for i := range skip {
+		skip[i] = uint8(^truth.yes[i/64] >> (i % 64) & 1)
 	}
 	for i, x := range c.skip {
 		skip[i] |= x
@@ -206,13 +206,13 @@ func (g *grouper) evalFiltered(r *rows, a *argument, v *vector) (*vector, error)
 
 // evalPassing evaluates an argument for the rows that pass its filter.
 func (g *grouper) evalPassing(r *rows, a *argument, v *vector) error {
-	truth := g.st.takeTruth(r.n)
+	truth := g.st.takeTruth()
 	defer g.st.drop(0, 1, 0)
 	if err := g.condition(r, a.filter, truth); err != nil {
 		return err
 	}
 	v.allNull(r.n)
-	passing := g.st.takeSubset(r, truth, 1<<isTrue)
+	passing := g.st.takeSubset(r, truth.yes)
 	defer g.st.drop(0, 0, 1)
 	if len(passing.sel) == 0 {
 		return nil
@@ -356,6 +356,6 @@ func (v *vector) isNull() []uint8 {
 }
 
 // condition evaluates a condition.
-func (g *grouper) condition(r *rows, e joincore.Expr, out []uint8) error {
+func (g *grouper) condition(r *rows, e joincore.Expr, out *truths) error {
 	return g.st.dev.condition(e, g.plan.spec.Parameters).eval(g.st, r, out)
 }

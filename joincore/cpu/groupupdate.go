@@ -106,7 +106,7 @@ func (t *groupTable) apply(f *function, a *argumentChunk, group []uint32) error 
 	case joincore.SumFloat8, joincore.SumFloat4, joincore.AverageFloat:
 		addFloats(state, group, v)
 	case joincore.BoolAnd, joincore.BoolOr:
-		truths(state[0], group, v, a.high, f.kind == joincore.BoolAnd)
+		extremeTruths(state[0], group, v, a.high, f.kind == joincore.BoolAnd)
 	case joincore.Min, joincore.Max:
 		switch {
 		case f.wide:
@@ -178,8 +178,8 @@ func highest(state []uint64, group []uint32, v []uint64) {
 	}
 }
 
-// truths keeps the least truth, or the greatest.
-func truths(state []uint64, group []uint32, v, high []uint64, least bool) {
+// extremeTruths keeps the least truth, or the greatest.
+func extremeTruths(state []uint64, group []uint32, v, high []uint64, least bool) {
 	for i, g := range group {
 		x := v[i]
 		if high != nil {

@@ -7,12 +7,6 @@ import (
 	"gpujoin/joincore"
 )
 
-// like is a compiled pattern: texts between any numbers of characters.
-type like struct {
-	arg   value
-	match func(text []byte) bool
-}
-
 // element of a pattern: a byte, or one of the wildcards.
 type element uint16
 
@@ -21,7 +15,7 @@ const (
 	anyText
 )
 
-func newLike(e *joincore.Like, arg value) *like {
+func newLike(e *joincore.Like, arg value) condition {
 	var elements []element
 	for i := 0; i < len(e.Pattern); i++ {
 		switch b := e.Pattern[i]; b {
@@ -38,7 +32,7 @@ func newLike(e *joincore.Like, arg value) *like {
 			elements = append(elements, element(b))
 		}
 	}
-	return &like{arg: arg, match: matcher(elements, e.Encoding == joincore.UTF8)}
+	return &textCondition{arg: arg, test: textTest(matcher(elements, e.Encoding == joincore.UTF8))}
 }
 
 // matcher returns the fastest match of a pattern.
@@ -127,23 +121,6 @@ func (g *general) next(b []byte, i int) int {
 		return nextCharacter(b, i)
 	}
 	return i + 1
-}
-
-func (c *like) eval(st *stream, r *rows, out []uint8) error {
-	v := st.takeVector()
-	defer st.drop(1, 0, 0)
-	if err := c.arg.eval(st, r, v); err != nil {
-		return err
-	}
-	if v.all {
-		setTruth(out, isUnknown)
-		return nil
-	}
-	for i, b := range v.bytes[:v.n] {
-		out[i] = truth(c.match(b))
-	}
-	unknownWhereNull(out, v)
-	return nil
 }
 
 // substring is a range of characters with constant bounds.

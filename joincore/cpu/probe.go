@@ -157,15 +157,15 @@ func (p *prober) covered(h uint32) bool {
 func (p *prober) accept(n int, whole bool) (int, error) {
 	p.compose(n, whole)
 	if p.check != nil {
-		passed := p.st.takeTruth(n)
+		passed := p.st.takeTruth()
 		defer p.st.drop(0, 1, 0)
 		if err := p.check.eval(p.st, p.out, passed); err != nil {
 			return 0, err
 		}
 		m := 0
-		for i, ok := range passed {
+		for i := range n {
 			p.from[m], p.to[m] = p.from[i], p.to[i]
-			m += int(ok >> 1)
+			m += int(passed.yes[i/64] >> (i % 64) & 1)
 		}
 		if m < n {
 			n = m
@@ -239,46 +239,37 @@ func (d *dev) pairCondition(m *device.Match) condition {
 // equality compares one part of two keys whose hashes are equal.
 type equality struct{ build, probe *device.KeyPart }
 
-func (e *equality) eval(st *stream, r *rows, out []uint8) error {
+func (e *equality) eval(st *stream, r *rows, out *truths) error {
 	inputs := st.dev.inputs
 	ca, sa := r.locate(e.build.Column, inputs)
 	cb, sb := r.locate(e.probe.Column, inputs)
 	if ca == nil || cb == nil {
-		clear(out)
+		out.set(isFalse)
 		return nil
 	}
-	n := len(out)
-	switch {
+	switch n := r.n; {
 	case e.build.Class == joincore.KeyVarlena:
-		for i := range out {
+		maskOf(out.yes, n, func(i int) bool {
 			x, row, _ := sa.at(i)
 			y, other, _ := sb.at(i)
-			out[i] = truth(bytes.Equal(ca.varlena(x, row), cb.varlena(y, other)))
-		}
+			return bytes.Equal(ca.varlena(x, row), cb.varlena(y, other))
+		})
 	case ca.width <= 8:
 		a, b := st.first[:n], st.second[:n]
 		st.fetchInts(a, ca, sa)
 		st.fetchInts(b, cb, sb)
-		for i := range out {
-			out[i] = truth(a[i] == b[i])
-		}
+		equalColumns(out.yes, a, b)
 	default:
 		words := ca.width / 8
-		for i := range out {
-			out[i] = truth(slices.Equal(wordsAt(ca, sa, i, words), wordsAt(cb, sb, i, words)))
-		}
+		maskOf(out.yes, n, func(i int) bool {
+			return slices.Equal(wordsAt(ca, sa, i, words), wordsAt(cb, sb, i, words))
+		})
 	}
+	out.known()
 	return nil
 }
 
 func wordsAt(c *column, s *slot, i, words int) []uint64 {
 	segment, row, _ := s.at(i)
 	return c.v64[segment][int(row)*words : (int(row)+1)*words]
-}
-
-func truth(b bool) uint8 {
-	if b {
-		return isTrue
-	}
-	return isFalse
 }

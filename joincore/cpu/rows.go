@@ -21,11 +21,12 @@ type rows struct {
 
 // slot holds the positions of a chunk's rows in one space.
 type slot struct {
-	space *space
-	pos   []uint32 // nil: first, first+1, ...
-	first uint32
-	one   bool // all positions are in the first position's segment
-	null  bool // positions may contain none
+	space  *space
+	pos    []uint32 // nil: first, first+1, ...
+	first  uint32
+	one    bool // all positions are in the first position's segment
+	rising bool // and rise: those of rows that are next to each other, without some
+	null   bool // positions may contain none
 }
 
 func newRows(capacity int) *rows {
@@ -41,7 +42,7 @@ func (r *rows) reset(n int) {
 // vector returns the position vector that belongs to slot i.
 func (r *rows) vector(i int) []uint32 {
 	for len(r.own) <= i {
-		r.own = append(r.own, make([]uint32, r.capacity))
+		r.own = append(r.own, make([]uint32, r.capacity+pad))
 	}
 	return r.own[i][:r.n]
 }
@@ -70,9 +71,22 @@ func (r *rows) take(in *rows, sel []uint32, n int) {
 				pos[i] = from[sel[i]]
 			}
 		}
-		s.pos = pos
+		s.pos, s.rising = pos, false
 		r.slots = append(r.slots, s)
 	}
+}
+
+// takeMask makes r the n rows of in whose bits are set. sel is scratch.
+func (r *rows) takeMask(sel []uint32, in *rows, mask []uint64, n int) {
+	if len(in.slots) != 1 || in.slots[0].pos != nil {
+		r.take(in, sel[:expand(sel, mask, in.n, 0)], n)
+		return
+	}
+	r.reset(n)
+	s := in.slots[0]
+	s.pos, s.rising = r.vector(0), s.one
+	expand(s.pos[:cap(s.pos)], mask, in.n, s.first)
+	r.slots = append(r.slots, s)
 }
 
 // locate returns a column and the rows' positions in it: the column moved with a key

@@ -17,9 +17,9 @@ type refusing struct {
 	stop  func()
 }
 
-func (c *refusing) eval(_ *stream, _ *rows, out []uint8) error {
-	clear(out)
-	c.pairs += len(out)
+func (c *refusing) eval(_ *stream, r *rows, out *truths) error {
+	out.set(isFalse)
+	c.pairs += r.n
 	c.stop()
 	return nil
 }

@@ -20,6 +20,9 @@ type stream struct {
 	v32     []uint32
 	v64     []uint64
 	sel     []uint32
+	texts   [64][]byte // scratch of conditions on texts
+	begin   []uint32   // scratch of texts: where they are
+	end     []uint32
 	parts   []uint16 // of a division
 	writer  writer
 	first   []uint64 // scratch of keys
@@ -50,7 +53,7 @@ func (d *dev) newStream() *stream {
 	s := &stream{
 		dev: d, scan: newRows(n), marked: newRows(n), rest: newRows(n),
 		v8: make([]uint8, n), v16: make([]uint16, n), v32: make([]uint32, n), v64: make([]uint64, n),
-		sel: make([]uint32, n), parts: make([]uint16, n),
+		sel: make([]uint32, n+pad), begin: make([]uint32, n), end: make([]uint32, n), parts: make([]uint16, n),
 		first: make([]uint64, n), second: make([]uint64, n), null: make([]uint8, n),
 		todo: make([]uint32, n), slot: make([]uint32, n),
 		appends: map[*tuples]*appender{},

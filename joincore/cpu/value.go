@@ -81,7 +81,7 @@ func compileValue(v joincore.Value, parameters []joincore.Parameter) value {
 	case *joincore.Substring:
 		return newSubstring(v, compileValue(v.Arg, parameters))
 	case *joincore.Truth:
-		return &truthValue{arg: compile(v.Arg, parameters)}
+		return &truthValue{arg: compile(v.Arg, parameters).condition}
 	}
 	panic(fmt.Sprintf("value %T", v))
 }
@@ -123,7 +123,7 @@ func (c *columnValue) eval(st *stream, r *rows, out *vector) error {
 		return nil
 	}
 	if col.kind == joincore.Varlena {
-		return fetchText(out, col, s, r.n)
+		return st.fetchText(out, col, s, r.n)
 	}
 	out.ints(r.n)
 	fetchNullsOf(out, col, s)
@@ -175,36 +175,19 @@ func (c *decimalValue) eval(st *stream, r *rows, out *vector) error {
 	return nil
 }
 
-// fetchText reads a column of variable length.
-func fetchText(out *vector, c *column, s *slot, n int) error {
-	to := out.strings(n)
-	fetchNullsOf(out, c, s)
-	for i := range to {
-		if out.null(i) {
-			to[i] = nil
-			continue
-		}
-		segment, row, _ := s.at(i)
-		var err error
-		if to[i], err = joincore.TextPayload(c.varlena(segment, row)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // truthValue is a condition as an integer.
 type truthValue struct{ arg condition }
 
 func (c *truthValue) eval(st *stream, r *rows, out *vector) error {
-	t := st.takeTruth(r.n)
+	t := st.takeTruth()
 	defer st.drop(0, 1, 0)
 	if err := c.arg.eval(st, r, t); err != nil {
 		return err
 	}
 	out.ints(r.n)
 	var some uint8
-	for i, x := range t {
+	for i := range r.n {
+		x := t.of(i)
 		out.lo[i] = int64(x >> 1)
 		out.nulls[i] = x & 1
 		some |= x & 1
@@ -227,7 +210,7 @@ type when struct {
 func compileCase(c *joincore.Case, parameters []joincore.Parameter) *caseValue {
 	out := &caseValue{other: compileValue(c.Else, parameters)}
 	for _, w := range c.Whens {
-		out.whens = append(out.whens, when{compile(w.Condition, parameters), compileValue(w.Then, parameters)})
+		out.whens = append(out.whens, when{compile(w.Condition, parameters).condition, compileValue(w.Then, parameters)})
 	}
 	return out
 }
@@ -246,12 +229,12 @@ func (c *caseValue) from(st *stream, r *rows, sel []uint32, out *vector, whens [
 	if len(whens) == 0 {
 		return st.putValue(c.other, r, sel, out)
 	}
-	t := st.takeTruth(r.n)
+	t := st.takeTruth()
 	defer st.drop(0, 1, 0)
 	if err := whens[0].condition.eval(st, r, t); err != nil {
 		return err
 	}
-	taken := st.takeSubset(r, t, 1<<isTrue)
+	taken := st.takeSubset(r, t.yes)
 	defer st.drop(0, 0, 1)
 	if taken.rows.n == r.n { // sel, not the subset's own numbers
 		return st.putValue(whens[0].then, r, sel, out)
@@ -263,7 +246,10 @@ func (c *caseValue) from(st *stream, r *rows, sel []uint32, out *vector, whens [
 	if err := st.putValue(whens[0].then, taken.rows, taken.sel, out); err != nil {
 		return err
 	}
-	left := st.takeSubset(r, t, 1<<isFalse|1<<isUnknown)
+	for w, yes := range t.yes {
+		t.yes[w] = ^yes
+	}
+	left := st.takeSubset(r, t.yes)
 	defer st.drop(0, 0, 1)
 	left.renumber(sel)
 	return c.from(st, left.rows, left.sel, out, whens[1:])
@@ -321,8 +307,10 @@ func (c *coalesce) eval(st *stream, r *rows, out *vector) error {
 
 // fill sets the NULLs of out to the values of a.
 func (c *coalesce) fill(st *stream, r *rows, out *vector, a value) error {
-	missing := st.takeSubset(r, out.nulls[:out.n], 1<<1)
-	defer st.drop(0, 0, 1)
+	t := st.takeTruth()
+	packBits(t.yes, out.nulls[:out.n])
+	missing := st.takeSubset(r, t.yes)
+	defer st.drop(0, 1, 1)
 	if missing.rows.n == 0 {
 		out.nullable = false
 		return nil

@@ -205,7 +205,7 @@ func (p *pool[T]) drop(n int) { p.used -= n }
 // deep, and as long as chunks.
 type registers struct {
 	values  pool[*vector]
-	truths  pool[[]uint8]
+	truths  pool[*truths]
 	subsets pool[*subset]
 }
 
@@ -219,18 +219,17 @@ func (st *stream) takeVector() *vector {
 	return st.registers.values.take(func() *vector { return newVector(st.dev.chunk) })
 }
 
-func (st *stream) takeTruth(n int) []uint8 {
-	return st.registers.truths.take(func() []uint8 { return make([]uint8, st.dev.chunk) })[:n]
+func (st *stream) takeTruth() *truths {
+	return st.registers.truths.take(func() *truths { return newTruths(st.dev.chunk) })
 }
 
-// takeSubset returns the rows of r whose truth value is set in which: bit 0
-// for isFalse, bit 1 for isUnknown, bit 2 for isTrue.
-func (st *stream) takeSubset(r *rows, truths []uint8, which uint8) *subset {
+// takeSubset returns the rows of r whose bits are set. It clears the bits behind them.
+func (st *stream) takeSubset(r *rows, mask []uint64) *subset {
 	s := st.registers.subsets.take(func() *subset {
-		return &subset{sel: make([]uint32, st.dev.chunk), rows: newRows(st.dev.chunk)}
+		return &subset{sel: make([]uint32, st.dev.chunk+pad), rows: newRows(st.dev.chunk)}
 	})
 	sel := s.sel[:cap(s.sel)]
-	s.sel = sel[:selectTruths(sel, truths, which)]
+	s.sel = sel[:expand(sel, mask, r.n, 0)]
 	s.rows.take(r, s.sel, len(s.sel))
 	return s
 }
