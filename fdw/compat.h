@@ -22,6 +22,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 #if PG_VERSION_NUM >= 160000
+#include "parser/parse_relation.h"
 #include "rewrite/rewriteManip.h"
 #include "varatt.h"
 #endif
@@ -63,6 +64,17 @@ gj_price(const Path *path)
 
 #if PG_VERSION_NUM >= 180000
 	price.disabled = path->disabled_nodes;
+#endif
+	return price;
+}
+
+static inline GjPrice
+gj_plan_price(const Plan *plan)
+{
+	GjPrice		price = {.cost = plan->total_cost};
+
+#if PG_VERSION_NUM >= 180000
+	price.disabled = plan->disabled_nodes;
 #endif
 	return price;
 }
@@ -373,6 +385,40 @@ gj_form_minimal_tuple(TupleDesc desc, Datum *values, bool *isnull)
 	return heap_form_minimal_tuple(desc, values, isnull, 0);
 #else
 	return heap_form_minimal_tuple(desc, values, isnull);
+#endif
+}
+
+/* Does no row of the table have NULL in this column?  From 18 on, a constraint may not be validated yet. */
+static inline bool
+gj_is_not_null(TupleDesc desc, int column)
+{
+#if PG_VERSION_NUM >= 180000
+	return TupleDescCompactAttr(desc, column)->attnullability == ATTNULLABLE_VALID;
+#else
+	return TupleDescAttr(desc, column)->attnotnull;
+#endif
+}
+
+/* Is the column's table on a side of an outer join that may be missing?  Known from 16 on. */
+static inline bool
+gj_has_nulling_joins(const Var *column)
+{
+#if PG_VERSION_NUM >= 160000
+	return !bms_is_empty(column->varnullingrels);
+#else
+	return false;
+#endif
+}
+
+/* Gives a table of one query the permissions that it has in another one, of which it is a copy. */
+static inline void
+gj_copy_permissions(const Query *from, const RangeTblEntry *rte, Query *to, RangeTblEntry *copy)
+{
+#if PG_VERSION_NUM >= 160000
+	if (rte->perminfoindex == 0)
+		return;
+	to->rteperminfos = lappend(to->rteperminfos, copyObject(getRTEPermissionInfo(from->rteperminfos, (RangeTblEntry *) rte)));
+	copy->perminfoindex = list_length(to->rteperminfos);
 #endif
 }
 

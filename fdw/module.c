@@ -54,4 +54,5 @@ _PG_init(void)
 	gj_install_join_hook();
 	gj_install_block_hooks();
 	gj_install_notices();
+	gj_install_rewrites();
 }

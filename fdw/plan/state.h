@@ -338,6 +338,7 @@ extern Var *gj_same_column(const GjTree *tree, Var *var);
 extern void gj_install_join_hook(void); /* plan/join/hook.c */
 extern void gj_install_block_hooks(void);	/* plan/block/hook.c */
 extern void gj_install_notices(void);	/* plan/rejected/notices.c */
+extern void gj_install_rewrites(void);	/* plan/rewrite/hook.c */
 extern const CustomPathMethods gj_path_methods; /* plan/join/plan.c */
 extern const CustomPathMethods gj_block_path_methods;	/* plan/block/plan.c */
 extern const CustomPathMethods gj_feed_path_methods;	/* the same */

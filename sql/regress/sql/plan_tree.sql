@@ -19,9 +19,9 @@ SELECT gpujoins('SELECT 1 FROM t1 JOIN t2 ON t1.id = t2.id AND t1.x + t2.y > 5 J
 SELECT count(*) FROM t1 JOIN t2 ON t1.id = t2.id AND t1.x + t2.y > 5 JOIN t3 ON t2.x = t3.id AND t3.y < t1.y;
 -- ... with columns that only they read, and subplans
 SELECT gpujoins('SELECT t1.id FROM t1 JOIN t2 ON t1.id = t2.id WHERE (abs(t1.x) = 3 AND t2.y = 1) OR (t1.y = 2 AND t2.x = 4)');
-SELECT gpujoins('SELECT t1.id FROM t1 JOIN t2 ON t1.id = t2.id WHERE t1.x < (SELECT avg(t3.x) FROM t3 WHERE t3.y = t2.y)');
+SELECT gpujoins('SELECT t1.id FROM t1 JOIN t2 ON t1.id = t2.id WHERE t1.x < (SELECT avg(t3.x + 0) FROM t3 WHERE t3.y = t2.y)');
 SELECT count(*), sum(t1.id) FROM t1 JOIN t2 ON t1.id = t2.id
-WHERE t1.x < (SELECT avg(t3.x) FROM t3 WHERE t3.y = t2.y);
+WHERE t1.x < (SELECT avg(t3.x + 0) FROM t3 WHERE t3.y = t2.y);
 -- expressions above the join
 EXPLAIN (VERBOSE, COSTS OFF, FORMAT TEXT) SELECT t1.x + t2.y FROM t1 JOIN t2 ON t1.id = t2.id WHERE abs(t1.x) <> t2.y ORDER BY t1.x * 2 LIMIT 3 \g (format=unaligned tuples_only=on) | sed /Job:/d
 SELECT t1.x + t2.y AS s, count(*) FROM t1 JOIN t2 ON t1.id = t2.id WHERE abs(t1.x) <> t2.y GROUP BY 1 ORDER BY 1 LIMIT 3;
