@@ -19,12 +19,13 @@ func main() {
 	memory := flag.String("memory", "90%", "maximum memory of joins on each device: a size, or a percentage of the device's memory")
 	keep := flag.String("keep", "40%", "maximum memory, of that, of columns that stay on each device between joins: a size, or a percentage")
 	slabs := flag.Int64("slabs", 0, "maximum bytes of page-locked host memory of joins larger than device memory; 0: an eighth of the machine's memory; less: none")
+	codes := flag.Int64("codes", 0, "maximum bytes of host memory of codes of texts that stay between joins; 0: none stay")
 	rates := flag.String("rates", "", "file of measured rates of devices; none: use default rates")
 	devices := flag.Int("devices", 0, "maximum number of devices of a join; 0: as many as pay")
 	mesh := flag.String("mesh", "", "file of measured connections of devices; none: devices do not copy from each other")
 	always := flag.Bool("always", false, "run each join on all idle devices, whether that pays or not: for tests")
 	each := flag.Int("each", 1, "how often to open each device, for tests of several devices on a machine that has one")
 	flag.Parse()
-	s := settings{memory: *memory, keep: *keep, slabs: *slabs, rates: *rates, devices: *devices, mesh: *mesh, always: *always, each: *each}
+	s := settings{memory: *memory, keep: *keep, slabs: *slabs, codes: *codes, rates: *rates, devices: *devices, mesh: *mesh, always: *always, each: *each}
 	os.Exit(child.Main(func(log *slog.Logger) (*child.Machine, error) { return open(s, log) }))
 }

@@ -23,6 +23,7 @@ type settings struct {
 	memory  string // of joins on each device
 	keep    string // of that, columns that stay on each device
 	slabs   int64  // bytes of page-locked host memory, at most; 0: the provider's default
+	codes   int64  // bytes of codes of texts that stay in host memory, at most
 	rates   string // file of measured rates; "": default rates
 	devices int    // of a job, at most; 0: as many as pay
 	mesh    string // file of how devices are connected; "": not to be found out
@@ -41,7 +42,7 @@ func open(s settings, log *slog.Logger) (*child.Machine, error) {
 		return nil, errors.New("the driver reports no device")
 	}
 	links := connections(s, infos, log) // measures idle devices, so before they are opened
-	m := &child.Machine{Jobs: child.JobDevices{Most: s.devices, Always: s.always}}
+	m := &child.Machine{Codes: s.codes, Jobs: child.JobDevices{Most: s.devices, Always: s.always}}
 	var failed error
 	var providers []*cuda.Provider
 	infos = slices.Repeat(infos, max(s.each, 1))

@@ -25,6 +25,7 @@ type columns struct {
 	list    []*columnOf
 	parts   []part
 	workers int
+	memo    *memoUse
 }
 
 // part is a range of rows of a segment.
@@ -37,14 +38,15 @@ type columnOf struct {
 	source   int
 	vectors  []joincore.Vector // by segment; Values of codes and truths, and Validity
 	nullable []atomic.Bool     // by segment: some value is NULL
+	known    []bool            // by segment: the values are there already
 	codes    []*reader         // of codes: one for each worker
 	// Of texts: the values of each part, to which offsets in Values refer.
 	texts []texts
 }
 
 // extend returns the inputs of the new plan, and completes its parameters.
-func extend(ctx context.Context, r *rewriting, plan *joincore.Checked, in []*joincore.Relation, mem *joincore.Account, turns device.Turns) ([]*joincore.Relation, error) {
-	numbers, err := r.dictionaries(mem)
+func extend(ctx context.Context, r *rewriting, plan *joincore.Checked, in []*joincore.Relation, mem *joincore.Account, turns device.Turns, memo *memoUse) ([]*joincore.Relation, error) {
+	numbers, err := r.dictionaries(mem, memo)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +55,7 @@ func extend(ctx context.Context, r *rewriting, plan *joincore.Checked, in []*joi
 		if len(list) == 0 {
 			continue
 		}
-		c, err := newColumns(i, in[i], list, numbers, plan.Parameters, mem)
+		c, err := newColumns(i, in[i], list, numbers, plan.Parameters, mem, memo)
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +89,8 @@ func extend(ctx context.Context, r *rewriting, plan *joincore.Checked, in []*joi
 	return out, numbers.complete(r.plan.Parameters)
 }
 
-func newColumns(input int, from *joincore.Relation, list []added, numbers dictionaries, parameters []joincore.Parameter, mem *joincore.Account) (*columns, error) {
-	c := &columns{input: input, from: from}
+func newColumns(input int, from *joincore.Relation, list []added, numbers dictionaries, parameters []joincore.Parameter, mem *joincore.Account, memo *memoUse) (*columns, error) {
+	c := &columns{input: input, from: from, memo: memo}
 	var err error
 	if c.rows, err = cpu.NewEvaluator(input, from, parameters); err != nil {
 		return nil, err
@@ -104,7 +106,7 @@ func newColumns(input int, from *joincore.Relation, list []added, numbers dictio
 		if ref, ok := a.value.(joincore.ColumnRef); ok && (from.Columns[ref.Column].Kind == joincore.Fixed || !a.of.root().payloads) {
 			col.source = ref.Column
 		}
-		if err := col.take(from, len(c.parts), c.workers, numbers, mem); err != nil {
+		if err := col.take(from, len(c.parts), c.workers, numbers, mem, memo); err != nil {
 			return nil, err
 		}
 		c.list = append(c.list, col)
@@ -113,11 +115,28 @@ func newColumns(input int, from *joincore.Relation, list []added, numbers dictio
 }
 
 // take takes the memory of a column, but for that of texts.
-func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dictionaries, mem *joincore.Account) error {
+func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dictionaries, mem *joincore.Account, memo *memoUse) error {
 	c.vectors = make([]joincore.Vector, len(from.Segments))
 	c.nullable = make([]atomic.Bool, len(from.Segments))
+	c.known = make([]bool, len(from.Segments))
+	var kept *memoColumn
+	if c.kind == addedCode {
+		kept = memo.of(c.of.root())
+	}
 	for s := range c.vectors {
 		rows := from.Segments[s].Rows
+		if kept != nil {
+			v, there, ok := memo.vector(kept, &from.Segments[s].Columns[c.value.(joincore.ColumnRef).Column], rows)
+			c.vectors[s], c.known[s] = v, there
+			if there {
+				c.nullable[s].Store(v.Validity != nil)
+				continue
+			}
+			if ok {
+				setAll(v.Validity)
+				continue
+			}
+		}
 		bytes := c.column().Width * rows
 		if c.kind == addedText {
 			bytes = 4 * (rows + 1)
@@ -129,12 +148,13 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dic
 		if c.vectors[s].Validity, err = mem.Alloc(int64((rows + 7) / 8)); err != nil {
 			return err
 		}
-		for i := range c.vectors[s].Validity {
-			c.vectors[s].Validity[i] = 0xff
-		}
+		setAll(c.vectors[s].Validity)
 	}
 	switch c.kind {
 	case addedCode:
+		if !slices.Contains(c.known, false) {
+			return nil
+		}
 		for range workers {
 			c.codes = append(c.codes, numbers[c.of.root()].reader())
 		}
@@ -142,6 +162,13 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dic
 		c.texts = make([]texts, parts)
 	}
 	return nil
+}
+
+// setAll sets all bits.
+func setAll(bits []byte) {
+	for i := range bits {
+		bits[i] = 0xff
+	}
 }
 
 // compute computes all columns of all parts.
@@ -172,6 +199,9 @@ func (c *columns) each(ctx context.Context, turns device.Turns, f func(ctx conte
 // part computes a column in one part.
 func (c *columnOf) part(ctx context.Context, all *columns, mem *joincore.Account, worker, i int) error {
 	p := all.parts[i]
+	if c.known[p.segment] {
+		return nil
+	}
 	v := &c.vectors[p.segment]
 	null := func(row int) {
 		v.Validity[row/8] &^= 1 << (row % 8)
@@ -290,9 +320,10 @@ func (c *columns) relation(ctx context.Context, mem *joincore.Account, turns dev
 		segment := joincore.Segment{Rows: from.Rows, Columns: slices.Clone(from.Columns)}
 		for _, col := range c.list {
 			v := col.vectors[s]
-			if !col.nullable[s].Load() {
+			if nullable := col.nullable[s].Load(); !nullable {
 				v.Validity = nil
 			}
+			c.memo.computed(&v, col.nullable[s].Load())
 			segment.Columns = append(segment.Columns, v)
 		}
 		out.Segments = append(out.Segments, segment)

@@ -143,13 +143,16 @@ func (r *reader) codeOf(hash uint64, b []byte) (uint32, error) {
 type dictionaries map[*vocabulary]*dictionary
 
 // dictionaries makes them, with the constants of the plan.
-func (r *rewriting) dictionaries(mem *joincore.Account) (dictionaries, error) {
+func (r *rewriting) dictionaries(mem *joincore.Account, memo *memoUse) (dictionaries, error) {
 	out := dictionaries{}
 	for _, of := range r.all {
 		if of.mergedInto != nil {
 			continue
 		}
 		d := newDictionary(mem)
+		if kept := memo.of(of); kept != nil {
+			d = kept.dictionary
+		}
 		if of.ordered {
 			d.most = mostOrdered
 		}

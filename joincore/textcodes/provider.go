@@ -39,10 +39,19 @@ import (
 
 // Provider executes plans on another provider, after cores have replaced the texts that it
 // does not read.
-type Provider struct{ device.Provider }
+type Provider struct {
+	device.Provider
+	memo *Memo
+}
 
 // New returns a provider that executes plans on p.
-func New(p device.Provider) *Provider { return &Provider{p} }
+func New(p device.Provider) *Provider { return &Provider{Provider: p} }
+
+// With has the provider keep codes in a memo, of which it may be one of several users.
+func (p *Provider) With(memo *Memo) *Provider {
+	p.memo = memo
+	return p
+}
 
 // Check implements device.Checker.
 func (p *Provider) Check(plan *joincore.Checked) error { return Check(p.check)(plan) }
@@ -88,9 +97,18 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Checked, inputs [
 	}
 	taken := joincore.NewAccount("texts", mem)
 	defer taken.Close()
-	if inputs, err = extend(ctx, r, plan, inputs, taken, opt.Device.Turn()); err != nil {
+	memo := p.memo.use(r, inputs)
+	extended, err := extend(ctx, r, plan, inputs, taken, opt.Device.Turn(), memo)
+	if errors.Is(err, joincore.ErrBudget) && memo != nil {
+		memo.end(true) // the memo's memory may be what is missing
+		memo = nil
+		extended, err = extend(ctx, r, plan, inputs, taken, opt.Device.Turn(), nil)
+	}
+	defer func() { memo.end(false) }()
+	if err != nil {
 		return err
 	}
+	inputs = extended
 	took := time.Since(start)
 	err = exec.Run(ctx, p.Provider, r.plan, inputs, mem, sink, opt, stats)
 	took += r.forgetLookUps(stats)

@@ -67,20 +67,25 @@ func probeCUDA(cfg *config.Config, environ []string) error {
 	return nil
 }
 
-// slabBytes returns the maximum number of bytes of page-locked host memory of the
-// worker. Between two joins the worker keeps it outside of the budget, so both
-// together must not exceed the largest budget. -1 means none.
-func slabBytes(cfg *config.Config) int64 {
-	if n := min(cfg.Memory.Total/8, largestBudget(cfg)-cfg.MemoryBudget); n > 0 {
-		return n
+// workerMemory returns the maximum number of bytes of page-locked host memory of the worker, for
+// joins that exceed a GPU, and that of codes of texts. Between two joins the worker keeps both
+// outside of the budget, so all together must not exceed the largest budget. slabs: -1 means none.
+func workerMemory(cfg *config.Config) (slabs, codes int64) {
+	n := min(cfg.Memory.Total/8, largestBudget(cfg)-cfg.MemoryBudget)
+	if n <= 0 {
+		return -1, 0
 	}
-	return -1
+	return n - n/4, n / 4
 }
 
 // cudaWorker returns the configuration of the GPU worker.
 func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	path, err := cudaPlugin(cfg)
-	args := []string{"--memory", cfg.CUDAMemory, "--keep", cfg.CUDAKeep, "--slabs", strconv.FormatInt(slabBytes(cfg), 10), "--devices", strconv.Itoa(cfg.CUDADevices), "--mesh", meshFile(cfg)}
+	slabs, codes := workerMemory(cfg)
+	args := []string{
+		"--memory", cfg.CUDAMemory, "--keep", cfg.CUDAKeep, "--slabs", strconv.FormatInt(slabs, 10), "--codes", strconv.FormatInt(codes, 10),
+		"--devices", strconv.Itoa(cfg.CUDADevices), "--mesh", meshFile(cfg),
+	}
 	if cfg.Calibrate {
 		args = append(args, "--rates", deviceRates(cfg))
 	}

@@ -53,24 +53,26 @@ func TestCheckTriesWorker(t *testing.T) {
 	}
 }
 
-// TestSlabBytes: the memory that the worker keeps between joins depends on what the daemon may
+// TestWorkerMemory: the memory that the worker keeps between joins depends on what the daemon may
 // use, not on the machine, and the largest budget bounds it together with the budget.
-func TestSlabBytes(t *testing.T) {
+func TestWorkerMemory(t *testing.T) {
 	const total = 80 << 30
-	for _, c := range []struct{ budget, want int64 }{
-		{total / 4, total / 8},
-		{total / 10 * 8, total / 10},
-		{total / 10 * 9, -1},
-		{total, -1},
+	for _, c := range []struct{ budget, slabs, codes int64 }{
+		{total / 4, total / 32 * 3, total / 32},
+		{total / 10 * 8, total / 40 * 3, total / 40},
+		{total / 10 * 9, -1, 0},
+		{total, -1, 0},
 	} {
 		cfg := &config.Config{MemoryBudget: c.budget, Memory: config.Memory{Total: total, Machine: 16 * total}}
 		settings, err := cudaWorker(cfg, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.Index(settings.Args, "--slabs")
-		if want := strconv.FormatInt(c.want, 10); i < 0 || settings.Args[i+1] != want {
-			t.Errorf("budget %d: the worker's arguments are %q, and should limit slabs to %s bytes", c.budget, settings.Args, want)
+		for name, bytes := range map[string]int64{"--slabs": c.slabs, "--codes": c.codes} {
+			i := slices.Index(settings.Args, name)
+			if want := strconv.FormatInt(bytes, 10); i < 0 || settings.Args[i+1] != want {
+				t.Errorf("budget %d: the worker's arguments are %q, and not %s %s", c.budget, settings.Args, name, want)
+			}
 		}
 	}
 }

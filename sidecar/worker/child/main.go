@@ -21,6 +21,7 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
+	"gpujoin/joincore/textcodes"
 	"gpujoin/sidecar/worker/control"
 
 	"github.com/hashicorp/go-hclog"
@@ -50,6 +51,8 @@ type Machine struct {
 	Unused  []Unused
 	Links   []Link
 	Jobs    JobDevices
+	// Codes is the most bytes of host memory of codes of texts that stay between jobs; 0: none.
+	Codes int64
 }
 
 // Unused is a device on which no join runs.
@@ -127,6 +130,7 @@ type server struct {
 	machine *Machine
 	queues  []*deviceQueue
 	pool    *pool
+	memo    *textcodes.Memo // nil: none
 	log     *slog.Logger
 }
 
@@ -144,6 +148,11 @@ func newServer(machine *Machine, log *slog.Logger) *server {
 		}
 	}
 	s.pool = newPool(registrars, log)
+	if machine.Codes > 0 {
+		s.memo = textcodes.NewMemo(newMemory(limited(machine.Codes)), func(gone []uint64) {
+			s.eachKeeper(func(k columnKeeper) { k.Drop(gone) })
+		})
+	}
 	return s
 }
 
@@ -171,6 +180,9 @@ func (s *server) Status(_ context.Context, r *control.StatusRequest) (*control.S
 		if k, ok := q.Provider.(keeper); ok {
 			reply.Kept = max(reply.Kept, k.Kept()) // all devices share it
 		}
+	}
+	if s.memo != nil {
+		reply.Kept += s.memo.Used()
 	}
 	for _, u := range s.machine.Unused {
 		reply.Devices = append(reply.Devices, &control.Device{Name: u.Name, Memory: u.Memory, Unused: u.Reason})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/textcodes"
 	"gpujoin/sidecar/worker/control"
 )
 
@@ -34,6 +35,9 @@ func (s *server) eachKeeper(f func(columnKeeper)) {
 // drop forgets contents that are gone.
 func (s *server) drop(contents []uint64) {
 	if len(contents) > 0 {
+		if s.memo != nil {
+			s.memo.Drop(contents)
+		}
 		s.eachKeeper(func(k columnKeeper) { k.Drop(contents) })
 	}
 }
@@ -46,7 +50,13 @@ func (s *server) contents(version uint64) *control.Contents {
 		return nil
 	}
 	bytes := map[uint64]int64{}
-	s.eachKeeper(func(k columnKeeper) { k.Contents(func(content uint64, n int64) { bytes[content] += n }) })
+	s.eachKeeper(func(k columnKeeper) {
+		k.Contents(func(content uint64, n int64) {
+			if content < textcodes.Derived {
+				bytes[content] += n
+			}
+		})
+	})
 	return control.EncodeContents(now, bytes)
 }
 

@@ -120,7 +120,7 @@ func (r *task) execute(plan *joincore.Checked, inputs []*joincore.Relation, stat
 			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()
-	err = exec.Run(r.ctx, textcodes.New(spread(team)), plan, inputs, mem, r.sink, q.Options, stats)
+	err = exec.Run(r.ctx, textcodes.New(spread(team)).With(r.srv.memo), plan, inputs, mem, r.sink, q.Options, stats)
 	for _, p := range team {
 		err = deviceLost(p, err)
 	}
@@ -206,6 +206,20 @@ type mappings struct {
 	book    func(n int64) error // asks the daemon
 	mu      sync.Mutex
 	account *joincore.Account // its limit is what was booked
+}
+
+// limited returns what books a number of bytes in all.
+func limited(bytes int64) func(n int64) error {
+	var mu sync.Mutex
+	return func(n int64) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if n > bytes {
+			return joincore.ErrBudget
+		}
+		bytes -= n
+		return nil
+	}
 }
 
 func newMemory(book func(int64) error) *joincore.Account {
