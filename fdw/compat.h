@@ -232,6 +232,43 @@ gj_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer,
 	return true;
 }
 
+/* Does a shared buffer, whose header is locked, have the block of a relation? */
+static inline bool
+gj_buffer_has(BufferDesc *desc, Relation rel, BlockNumber block)
+{
+	BufferTag	tag;
+
+#if PG_VERSION_NUM >= 160000
+	InitBufferTag(&tag, &rel->rd_locator, MAIN_FORKNUM, block);
+	return BufferTagsEqual(&tag, &desc->tag);
+#else
+	INIT_BUFFERTAG(tag, rel->rd_node, MAIN_FORKNUM, block);
+	return BUFFERTAGS_EQUAL(tag, desc->tag);
+#endif
+}
+
+/* Counts n pages of a relation that were found in shared buffers. */
+static inline void
+gj_count_hits(Relation rel, int n, BufferAccessStrategy strategy)
+{
+	pgBufferUsage.shared_blks_hit += n;
+	if (pgstat_should_count_relation(rel))
+	{
+#if PG_VERSION_NUM >= 160000
+		rel->pgstat_info->counts.blocks_fetched += n;
+		rel->pgstat_info->counts.blocks_hit += n;
+#else
+		rel->pgstat_info->t_counts.t_blocks_fetched += n;
+		rel->pgstat_info->t_counts.t_blocks_hit += n;
+#endif
+	}
+#if PG_VERSION_NUM >= 180000
+	pgstat_count_io_op(IOOBJECT_RELATION, IOContextForStrategy(strategy), IOOP_HIT, n, 0);
+#elif PG_VERSION_NUM >= 160000
+	pgstat_count_io_op_n(IOOBJECT_RELATION, IOContextForStrategy(strategy), IOOP_HIT, n);
+#endif
+}
+
 /*
  * Pins a page of a heap scan and unpins the previous one.  buffer has the page
  * and is pinned already, or is invalid.

@@ -2,13 +2,20 @@
  * feed/kept/prove.c - finds blocks that have not changed since they were kept.
  *
  * Every change of a page stamps it with a new LSN, so a page with the LSN that
- * the daemon remembers has not changed.  Reading it without a lock is enough: a
- * change that is under way is of a transaction that the snapshot does not see.
+ * the daemon remembers has not changed.  Reading it without the content lock is
+ * enough: a change that is under way is of a transaction that the snapshot does not
+ * see, and it has cleared PD_ALL_VISIBLE before it stamps the page, so that no
+ * half of a new LSN is taken for the old one.
  *
- * The LSN takes little time once the page's buffer is known and its header is in
- * the processor's cache.  Both are prepared for pages further on.  Tables often
- * lie in buffers in the order of their pages; else the table of buffers is
- * searched, or the page is read ahead from the file.
+ * Most of the time goes into finding the memory of a page: its buffer's descriptor,
+ * the address of its header, which is in no cache of the processor, and the header. So
+ * both are requested for a batch of pages before any of them is read, because
+ * such requests proceed at the same time as long as no lock comes between them.  The
+ * buffer's header lock, which reading the LSN takes, also keeps the page in the buffer,
+ * so that it need not be pinned.
+ *
+ * Tables often lie in buffers in the order of their pages; else the table of
+ * buffers is searched, or the page is read ahead from the file.
  */
 #include "postgres.h"
 
@@ -21,9 +28,8 @@
 #include "feed/kept/kept.h"
 #include "feed/page/page.h"
 
-/* How many pages ahead a buffer's descriptor and a page's header are requested. */
-#define DESCRIPTORS_AHEAD 24
-#define HEADERS_AHEAD 12
+/* How many pages are requested together. */
+#define BATCH 16
 
 /* How many pages the kernel reads ahead, at least. */
 #define READ_AHEAD 16
@@ -36,14 +42,6 @@ expected(const GjTrail *trail, BlockNumber block)
 
 	return !BufferIsValid(trail->buffer) || buffer <= 0 || buffer > NBuffers ?
 		InvalidBuffer : (Buffer) buffer;
-}
-
-static void
-request_descriptor(const GjTrail *trail, GjWork *work)
-{
-	work->buffer = expected(trail, work->block);
-	if (BufferIsValid(work->buffer))
-		__builtin_prefetch(GetBufferDescriptor(work->buffer - 1), 1);
 }
 
 /*
@@ -67,68 +65,126 @@ find(Relation rel, GjTrail *trail, BlockNumber block)
 	return buffer;
 }
 
+/* Requests the descriptors of the buffers that pages are probably in. */
 static void
-request_header(Relation rel, GjTrail *trail, GjWork *work)
+request_descriptors(const GjTrail *trail, GjWork *work, int n)
 {
-	if (!gj_seems_to_have(work->buffer, work->block))
-		work->buffer = expected(trail, work->block);
-	if (!gj_seems_to_have(work->buffer, work->block))
-		work->buffer = find(rel, trail, work->block);
-	if (!BufferIsValid(work->buffer))
-		return;
-	trail->block = work->block;
-	trail->buffer = work->buffer;
-	__builtin_prefetch(BufferGetPage(work->buffer));
+	for (int i = 0; i < n; i++)
+	{
+		if (work[i].lsn == InvalidXLogRecPtr)
+			continue;
+		work[i].buffer = expected(trail, work[i].block);
+		if (BufferIsValid(work[i].buffer))
+			__builtin_prefetch(GetBufferDescriptor(work[i].buffer - 1), 1);
+	}
+}
+
+/* Requests the headers of pages. */
+static void
+request_headers(Relation rel, GjTrail *trail, GjWork *work, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (work[i].lsn == InvalidXLogRecPtr)
+			continue;
+		if (!gj_seems_to_have(work[i].buffer, work[i].block))
+			work[i].buffer = expected(trail, work[i].block);
+		if (!gj_seems_to_have(work[i].buffer, work[i].block))
+			work[i].buffer = find(rel, trail, work[i].block);
+		if (!BufferIsValid(work[i].buffer))
+			continue;
+		trail->block = work[i].block;
+		trail->buffer = work[i].buffer;
+		__builtin_prefetch(BufferGetPage(work[i].buffer));
+	}
+}
+
+static bool
+has_lsn(Page page, XLogRecPtr lsn)
+{
+	bool		same = PageGetLSN(page) == lsn;
+
+	pg_read_barrier();
+	return same && PageIsAllVisible(page);
 }
 
 /*
- * Pins the page.  One that is about to be evicted is read as usual, which counts
- * as a use.
+ * Looks at a page in the buffer where it probably is.  Returns false if it is not
+ * there, or is about to be evicted: then it is to be read as usual, which counts as a
+ * use.
  */
-static Buffer
-pin(HeapScanDesc scan, const GjWork *work)
+static bool
+look(Relation rel, const GjWork *work, bool *same)
 {
-	Relation	rel = scan->rs_base.rs_rd;
+	BufferDesc *desc;
+	Page		page;
+	uint32		state;
+	bool		found;
 
-	if (BufferIsValid(work->buffer) &&
-		BUF_STATE_GET_USAGECOUNT(pg_atomic_read_u32(&GetBufferDescriptor(work->buffer - 1)->state)) > 0 &&
-		gj_read_recent_buffer(rel, work->block, work->buffer, scan->rs_strategy))
-		return work->buffer;
-	return ReadBufferExtended(rel, MAIN_FORKNUM, work->block, RBM_NORMAL, scan->rs_strategy);
+	if (!BufferIsValid(work->buffer))
+		return false;
+	desc = GetBufferDescriptor(work->buffer - 1);
+	page = BufferGetPage(work->buffer);
+	(void) *(volatile char *) page; /* a page fault must not come while others spin */
+	state = LockBufHdr(desc);
+	found = (state & BM_VALID) != 0 && BUF_STATE_GET_USAGECOUNT(state) > 0 &&
+		gj_buffer_has(desc, rel, work->block);
+	if (found)
+		*same = has_lsn(page, work->lsn);
+	UnlockBufHdr(desc, state);
+	return found;
+}
+
+/* Looks at a page wherever it is. */
+static bool
+read_and_look(HeapScanDesc scan, const GjWork *work)
+{
+	Buffer		buffer = ReadBufferExtended(scan->rs_base.rs_rd, MAIN_FORKNUM, work->block,
+											RBM_NORMAL, scan->rs_strategy);
+	bool		same = BufferGetLSNAtomic(buffer) == work->lsn;
+
+	pg_read_barrier();
+	same = same && PageIsAllVisible(BufferGetPage(buffer));
+	ReleaseBuffer(buffer);
+	return same;
 }
 
 int
 gj_kept_prove_blocks(GjKept *kept, HeapScanDesc scan, GjTrail *trail, GjWork *work, int n)
 {
 	Relation	rel = scan->rs_base.rs_rd;
-	int			described = 0;
-	int			requested = 0;
+	int			hits = 0;
 	int			left = 0;
 
+	request_descriptors(trail, work, Min(n, 2 * BATCH));
+	request_headers(rel, trail, work, Min(n, BATCH));
 	for (int i = 0; i < n; i++)
 	{
-		Buffer		buffer;
+		GjWork		block = work[i];
 		bool		same;
 
-		CHECK_FOR_INTERRUPTS();
-		for (; described < Min(n, i + DESCRIPTORS_AHEAD); described++)
-			if (work[described].lsn != InvalidXLogRecPtr)
-				request_descriptor(trail, &work[described]);
-		for (; requested < Min(n, i + HEADERS_AHEAD); requested++)
-			if (work[requested].lsn != InvalidXLogRecPtr)
-				request_header(rel, trail, &work[requested]);
-		if (work[i].lsn == InvalidXLogRecPtr)
+		if (i % BATCH == 0)
 		{
-			work[left++] = work[i];
-			continue;
+			CHECK_FOR_INTERRUPTS();
+			if (n > i + 2 * BATCH)
+				request_descriptors(trail, work + i + 2 * BATCH, Min(n - i - 2 * BATCH, BATCH));
+			if (n > i + BATCH)
+				request_headers(rel, trail, work + i + BATCH, Min(n - i - BATCH, BATCH));
 		}
-		buffer = pin(scan, &work[i]);
-		same = BufferGetLSNAtomic(buffer) == work[i].lsn;
-		ReleaseBuffer(buffer);
-		if (same)
-			gj_kept_prove(kept, work[i].block);
-		else
-			work[left++] = work[i];
+		if (block.lsn != InvalidXLogRecPtr)
+		{
+			if (look(rel, &block, &same))
+				hits++;
+			else
+				same = read_and_look(scan, &block);
+			if (same)
+			{
+				gj_kept_prove(kept, block.block);
+				continue;
+			}
+		}
+		work[left++] = block;
 	}
+	gj_count_hits(rel, hits, scan->rs_strategy);
 	return left;
 }
