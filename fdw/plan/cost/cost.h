@@ -135,6 +135,12 @@ extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int work
  */
 extern double gj_expected_kept(PlannerInfo *root, RelOptInfo *rel, Relation relation);
 
+/*
+ * ns that a core of the daemon takes to evaluate the conditions, RestrictInfos, on a row of
+ * a table that it keeps.  It tests the cheap ones first.
+ */
+extern double gj_kept_conditions_ns(const struct gj_status *status, const List *conditions);
+
 /* The daemon's evaluation of the conditions on a share of the table. */
 extern Cost gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double share);
 

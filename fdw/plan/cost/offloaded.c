@@ -235,8 +235,7 @@ gj_condition_cost(const struct gj_status *status, double rows, int conditions)
 Cost
 gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double share)
 {
-	return cores_cost(status, share * rel->tuples * list_length(rel->baserestrictinfo) *
-					  status->condition_ns);
+	return cores_cost(status, share * rel->tuples * gj_kept_conditions_ns(status, rel->baserestrictinfo));
 }
 
 /* The rate of grouping, interpolated between the measured numbers of groups. */
