@@ -53,7 +53,7 @@ typedef enum GjCorrection
 	GJ_TABLE_ORDER,				/* index scans of an ordered table read pages in order */
 	GJ_PROBES_FOUND,			/* not every probe of an index finds rows */
 	GJ_UNIT_WITHOUT_OURS,		/* the unit is that of the path without ours below it */
-	GJ_UNIT_OF_PATH,			/* a slower path of ours costs more than the native one */
+	GJ_UNIT_OF_PATH,			/* a slower path of ours costs more than the native one, a faster one less */
 	GJ_UNIT_OF_ORDER,			/* native nodes cost at least what their time is charged */
 	GJ_TOPMOST_LAST,			/* the topmost join waits for all native paths */
 	GJ_MANY_RESULTS,			/* the return of more rows than expected is charged */

@@ -326,13 +326,13 @@ extern double gj_transitions_ns(const List *exprs);
 typedef struct GjRival
 {
 	const Path *path;
+	bool		topmost;		/* paths of ours are not below other joins */
 	double		ns;				/* 0 if gpujoin.estimate_native is off */
 	GjTime		processes;		/* of each of its processes */
 	double		unit;			/* by which the costs of paths of ours are multiplied:
 								 * then both are in the ratio of the expected times */
 } GjRival;
 
-/* topmost: paths of ours are not below other joins. */
 extern GjRival gj_rival(PlannerInfo *root, const Path *native, bool topmost);
 
 /*

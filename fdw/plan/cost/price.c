@@ -51,7 +51,7 @@ unit_of_order(const GjRival *rival, double unit)
 GjRival
 gj_rival(PlannerInfo *root, const Path *native, bool topmost)
 {
-	GjRival		rival = {.path = native, .processes = {.growth = 1}, .unit = 1};
+	GjRival		rival = {.path = native, .topmost = topmost, .processes = {.growth = 1}, .unit = 1};
 
 	if (gj_estimate_native)
 		rival.ns = gj_path_ns(root, native, &rival.processes);
@@ -66,17 +66,23 @@ gj_rival(PlannerInfo *root, const Path *native, bool topmost)
 /*
  * The native path may get its good cost from a path of ours below it that saves
  * much time, and the unit is then small.  A path of ours that is expected to take
- * longer than the native one would still look cheaper, so it gets the native
- * path's own unit.
+ * longer would still look cheaper, so it gets the native path's own unit.
+ *
+ * Or core expects few rows of that path and charges next to nothing for the nodes
+ * above it: a path of ours that replaces these too would look dearer although it is
+ * expected to be faster.  It gets the native path's own unit if nothing else competes.
  */
 double
 gj_unit(const GjRival *rival, Cost cost)
 {
 	Cost		longest = Max(rival->ns, 1) * GJ_NS_COST;
+	double		own = rival->path->total_cost / longest;
 
-	if (has_no_price(rival->path) || cost < longest || !gj_corrects(GJ_UNIT_OF_PATH))
+	if (has_no_price(rival->path) || !gj_corrects(GJ_UNIT_OF_PATH))
 		return rival->unit;
-	return Max(rival->unit, rival->path->total_cost / longest);
+	if (cost >= longest)
+		return Max(rival->unit, own);
+	return rival->topmost && cost * rival->unit >= rival->path->total_cost ? own : rival->unit;
 }
 
 GjTime

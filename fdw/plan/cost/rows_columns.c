@@ -169,13 +169,21 @@ index_selectivity(const IndexOptInfo *index, Index relid, const Equality *found,
 	return product;
 }
 
+/* What a unique index says of a join that compares all of its columns. */
+typedef struct UniqueKey
+{
+	int			columns;		/* 0: no such index is known */
+	double		growth;
+} UniqueKey;
+
 /*
- * Stores the growth if the columns compared contain all columns of a unique
- * index of the relation: then each row of the other side finds one row.  Among several
- * such relations, the one with the greatest growth has the index of most columns.
+ * Looks for a unique index of the relation all columns of which are compared: then each
+ * row of the other side finds one row at most.  The index of most columns leaves
+ * fewest equalities that may not be independent.  If both sides have one, as tables of
+ * sales and returns do, the rows are those of the smaller table.
  */
-static bool
-unique_growth(RelOptInfo *rel, const Equality *found, int n, double *growth)
+static void
+find_unique(const RelOptInfo *rel, const Equality *found, int n, UniqueKey *best)
 {
 	ListCell   *lc;
 
@@ -183,16 +191,20 @@ unique_growth(RelOptInfo *rel, const Equality *found, int n, double *growth)
 	{
 		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 		double		selectivity;
+		double		growth;
 
-		if (!index->unique || index->indpred != NIL)
+		if (!index->unique || index->indpred != NIL || index->nkeycolumns < best->columns)
 			continue;
 		selectivity = index_selectivity(index, rel->relid, found, n);
 		if (selectivity == 0)
 			continue;
-		*growth = Max(1, 1 / (Max(rel->tuples, 1) * selectivity));
-		return true;
+		growth = Max(1, 1 / (Max(rel->tuples, 1) * selectivity));
+		if (index->nkeycolumns > best->columns || growth < best->growth)
+			*best = (UniqueKey)
+		{
+			.columns = index->nkeycolumns, .growth = growth
+		};
 	}
-	return false;
 }
 
 /* Has core used a foreign key that has these equalities? */
@@ -221,8 +233,7 @@ gj_columns_growth(PlannerInfo *root, const List *clauses)
 	double		unknown = 1;
 	double		product = 1;
 	double		least = 1;
-	double		most = 0;
-	double		growth;
+	UniqueKey	unique = {0};
 	int			n = collect_equalities(root, clauses, found);
 
 	for (int i = 0; i < n; i++)
@@ -232,13 +243,13 @@ gj_columns_growth(PlannerInfo *root, const List *clauses)
 	for (int i = 0; i < n; i++)
 		for (int s = 0; s < 2; s++)
 		{
-			RelOptInfo *rel = gj_base_rel(root, found[i].sides[s]->varno);
+			const RelOptInfo *rel = gj_base_rel(root, found[i].sides[s]->varno);
 
-			if (rel != NULL && unique_growth(rel, found, n, &growth))
-				most = Max(most, growth);
+			if (rel != NULL)
+				find_unique(rel, found, n, &unique);
 		}
-	if (most > 0)
-		return most;
+	if (unique.columns > 0)
+		return unique.growth;
 
 	/* half way between independent columns and ones that the first implies */
 	for (int i = 0; i < n; i++)
