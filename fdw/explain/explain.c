@@ -273,6 +273,34 @@ input_columns(const Names *names, int i)
 	return text.data;
 }
 
+/* The share of an input's blocks that the daemon was expected to have when it was planned. */
+static double
+expected_kept(const GjInput *input)
+{
+	return input->feed == GJ_FEED_PAGE && input->keepable ? input->kept : 0;
+}
+
+/* An estimate, as the rows are. */
+static void
+explain_estimates(const GjInput *input, ExplainState *es)
+{
+	double		kept = expected_kept(input);
+	bool		text = gj_explain_is_text(es);
+
+	if (!es->costs)
+		return;
+	if (kept > 0 && !text)
+		ExplainPropertyFloat("Expected Kept Fraction", NULL, kept, 3, es);
+	else if (kept > 0 && kept < 0.995)
+		appendStringInfo(es->str, ", kept %.0f %%", kept * 100);
+	else if (kept > 0)
+		appendStringInfoString(es->str, ", kept");
+	if (text)
+		appendStringInfo(es->str, ", rows=%.0f", input->rows);
+	else
+		ExplainPropertyFloat("Expected Rows", NULL, input->rows, 0, es);
+}
+
 /* The filters by which rows of an input are dropped before they are fed. */
 static void
 explain_filters(const Names *names, int input, const GjReport *report)
@@ -345,8 +373,7 @@ explain_inputs(const Names *names, const GjReport *report)
 							 input_name(names, i), input_columns(names, i),
 							 feed_word(input),
 							 names->plan->parallel && !input->partial ? " by one process" : "");
-			if (es->costs)
-				appendStringInfo(es->str, ", rows=%.0f", input->rows);
+			explain_estimates(input, es);
 			appendStringInfoChar(es->str, '\n');
 			gj_explain_blocks(report, i, es);
 			explain_filters(names, i, report);
@@ -357,8 +384,7 @@ explain_inputs(const Names *names, const GjReport *report)
 		ExplainPropertyText("Columns", input_columns(names, i), es);
 		ExplainPropertyText("Feed", feed_word(input), es);
 		ExplainPropertyBool("Partial", input->partial, es);
-		if (es->costs)
-			ExplainPropertyFloat("Expected Rows", NULL, input->rows, 0, es);
+		explain_estimates(input, es);
 		gj_explain_blocks(report, i, es);
 		if (gj_is_filtered(names->plan, i))
 			explain_filters(names, i, report);

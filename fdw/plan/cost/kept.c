@@ -38,6 +38,16 @@ are_conditions_known(PlannerInfo *root, const RelOptInfo *rel)
 	return true;
 }
 
+/*
+ * The daemon does not know how far a table has grown since it was last read.  What is
+ * new is not all-visible before VACUUM, which says how much is.  0: COPY FREEZE does not.
+ */
+static double
+all_visible_share(const RelOptInfo *rel)
+{
+	return rel->allvisfrac > 0 ? rel->allvisfrac : 1;
+}
+
 double
 gj_expected_kept(PlannerInfo *root, RelOptInfo *rel, Relation relation)
 {
@@ -56,6 +66,7 @@ gj_expected_kept(PlannerInfo *root, RelOptInfo *rel, Relation relation)
 	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false), rel->relid, &read);
 	share = gj_kept_share(&status->load, &file, read);
 	bms_free(read);
+	share = Min(share, all_visible_share(rel));
 	return share > 0 && are_conditions_known(root, rel) ? share : 0;
 }
 
