@@ -16,7 +16,11 @@ func newCompare(op joincore.CompareOp, left, right value) condition {
 		if k.text {
 			return &textCondition{arg: left, test: compareText{comparisonOf(op), k.bytes}}
 		}
-		return newInRanges(left, rangesOf(op, k.n))
+		set := rangesOf(op, k.n)
+		if column, of, ok := preimage(left, set); ok && len(of.list) <= mostRanges {
+			return newInRanges(column, of)
+		}
+		return newInRanges(left, set)
 	}
 	return &compare{comparisonOf(op), left, right}
 }

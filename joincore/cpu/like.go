@@ -32,13 +32,13 @@ func newLike(e *joincore.Like, arg value) condition {
 			elements = append(elements, element(b))
 		}
 	}
-	return &textCondition{arg: arg, test: textTest(matcher(elements, e.Encoding == joincore.UTF8))}
+	return &textCondition{arg: arg, test: matcher(elements, e.Encoding == joincore.UTF8)}
 }
 
 // matcher returns the fastest match of a pattern.
-func matcher(p []element, utf8 bool) func([]byte) bool {
+func matcher(p []element, utf8 bool) textsTest {
 	if slices.Contains(p, anyCharacter) {
-		return (&general{p, utf8}).match
+		return textTest((&general{p, utf8}).match)
 	}
 	parts := [][]byte{{}}
 	for _, e := range p {
@@ -51,9 +51,9 @@ func matcher(p []element, utf8 bool) func([]byte) bool {
 	}
 	n := len(parts) - 1
 	if n == 0 {
-		return func(b []byte) bool { return bytes.Equal(b, parts[0]) }
+		return compareText{comparisonOf(joincore.Equal), parts[0]}
 	}
-	return (&parted{first: parts[0], inner: parts[1:n], last: parts[n]}).match
+	return &parted{first: parts[0], inner: parts[1:n], last: parts[n]}
 }
 
 // parted matches texts that begin and end with some bytes and have others between them.
@@ -62,9 +62,24 @@ type parted struct {
 	inner       [][]byte // in this order
 }
 
-// match finds each part as early as it can be, which leaves most for those behind it.
+func (p *parted) each(texts [][]byte) uint64 {
+	var word uint64
+	least := len(p.first) + len(p.last)
+	for _, b := range texts {
+		word >>= 1
+		switch {
+		case len(b) < least, len(p.first) > 0 && b[0] != p.first[0]: // of most texts that do not match
+		case p.match(b):
+			word |= 1 << 63
+		}
+	}
+	return word >> (64 - uint(len(texts)))
+}
+
+// match matches a text that is as long as the first and the last part at least. It finds each
+// other one as early as it can be, which leaves most for those behind it.
 func (p *parted) match(b []byte) bool {
-	if len(b) < len(p.first)+len(p.last) || !bytes.HasPrefix(b, p.first) || !bytes.HasSuffix(b, p.last) {
+	if !bytes.HasPrefix(b, p.first) || !bytes.HasSuffix(b, p.last) {
 		return false
 	}
 	b = b[len(p.first) : len(b)-len(p.last)]

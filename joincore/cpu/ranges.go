@@ -110,6 +110,34 @@ func (s *intRanges) has(low, high int64) bool {
 	return false
 }
 
+// preimage returns a column and the integers in it for which a value is in the set, if that is
+// all there is to the value: the column, or CASE with constants for some of its integers, as
+// for a float whose -0 equals 0. Where the column is NULL, so is the value.
+func preimage(v value, set intRanges) (*columnValue, intRanges, bool) {
+	switch v := v.(type) {
+	case *columnValue:
+		return v, set, true
+	case *caseValue:
+		column, of, ok := preimage(v.other, set)
+		for _, w := range slices.Backward(v.whens) {
+			some, isRanges := w.condition.(*inRanges)
+			then, isConstant := w.then.(*constant)
+			if !ok || !isRanges || !isConstant || then.null || then.text {
+				return nil, intRanges{}, false
+			}
+			if ref, isColumn := some.column(); !isColumn || ref != column.ref {
+				return nil, intRanges{}, false
+			}
+			of = of.intersection(some.set.complement())
+			if set.has(then.n, then.n>>63) {
+				of = of.union(some.set)
+			}
+		}
+		return column, of, ok
+	}
+	return nil, intRanges{}, false
+}
+
 // inRanges says whether an integer is in a set. The truth of a NULL is unknown.
 type inRanges struct {
 	arg  value

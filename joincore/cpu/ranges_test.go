@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -72,5 +73,43 @@ func TestOneColumnIsOneSet(t *testing.T) {
 	c, ok := compile(between, nil).condition.(*inRanges)
 	if !ok || len(c.set.list) != 1 || c.set.list[0] != (intRange{5, 7}) || c.set.less || c.set.above {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestPreimage: CASE with constants for some integers of a column is compared as the column.
+func TestPreimage(t *testing.T) {
+	column := joincore.ColumnRef{}
+	compare := func(op joincore.CompareOp, left joincore.Value, y int64) joincore.Expr {
+		return &joincore.Compare{Op: op, Left: left, Right: joincore.Int(y)}
+	}
+	float := &joincore.Case{Else: column, Whens: []joincore.When{
+		{Condition: compare(joincore.Equal, column, math.MinInt64), Then: joincore.Int(0)},
+		{Condition: compare(joincore.Less, column, -7), Then: joincore.Int(-8)},
+	}}
+	value := func(x int64) int64 {
+		switch {
+		case x == math.MinInt64:
+			return 0
+		case x < -7:
+			return -8
+		}
+		return x
+	}
+	for op := joincore.Equal; op <= joincore.GreaterEqual; op++ {
+		for _, y := range []int64{math.MinInt64, -9, -8, -7, -1, 0, 1, math.MaxInt64} {
+			c := compile(compare(op, float, y), nil).condition.(*inRanges)
+			if _, ok := c.column(); !ok {
+				t.Fatalf("a CASE is compared with %d", y)
+			}
+			for _, x := range []int64{math.MinInt64, math.MinInt64 + 1, -9, -8, -7, -6, 0, 1, 2, math.MaxInt64} {
+				if got, want := c.set.has(x, x>>63), comparisonOf(op).of(cmp.Compare(value(x), y)); got != want {
+					t.Errorf("%d, operation %d, %d: %v", x, op, y, got)
+				}
+			}
+		}
+	}
+	other := &joincore.Case{Else: joincore.ColumnRef{Column: 1}, Whens: float.Whens}
+	if _, ok := compile(compare(joincore.Less, other, 5), nil).condition.(*inRanges).column(); ok {
+		t.Error("a CASE of two columns is compared as one of them")
 	}
 }
