@@ -26,9 +26,10 @@ const deviceJobMS = 5
 
 // PredictDevice returns the predicted time, in ms, of a plan on a device:
 // uploading the columns that are read, the joins, filters and aggregates, and
-// downloading the result. It assumes no overlap of transfers and other work.
-func PredictDevice(plan *joincore.Checked, inputs []*joincore.Relation, r *costmodel.DeviceRates) float64 {
-	return PredictDevices(plan, inputs, Spread{Devices: 1}, r)
+// downloading the result. It assumes no overlap of transfers and other work. resident says
+// which contents the device has; nil: none.
+func PredictDevice(plan *joincore.Checked, inputs []*joincore.Relation, r *costmodel.DeviceRates, resident func(content uint64) bool) float64 {
+	return PredictDevices(plan, inputs, Spread{Devices: 1, Resident: resident}, r)
 }
 
 // Spread says how several devices execute a plan together: they divide the rows of one

@@ -52,7 +52,7 @@ func TestPredictionsTellSmallFromLarge(t *testing.T) {
 	} {
 		for _, kind := range []joincore.Kind{joincore.Inner, joincore.Left} {
 			plan, inputs := sized(c.rows, c.rows, kind)
-			cores, gpu := exec.PredictCores(suite.Checked(t, plan), inputs, rates, c.cores), exec.PredictDevice(suite.Checked(t, plan), inputs, device)
+			cores, gpu := exec.PredictCores(suite.Checked(t, plan), inputs, rates, c.cores), exec.PredictDevice(suite.Checked(t, plan), inputs, device, nil)
 			if (gpu < cores) != c.device {
 				t.Errorf("%d rows: %.1f ms on %d cores, %.1f on the device", c.rows, cores, c.cores, gpu)
 			}
@@ -65,9 +65,9 @@ func TestTheLinkIsPartOfAPrediction(t *testing.T) {
 	plan, inputs := sized(10_000_000, 10_000_000, joincore.Inner)
 	slow := costmodel.DefaultDeviceRates
 	slow.LinkInGB, slow.LinkOutGB = 5.5, 5.5
-	fast := exec.PredictDevice(suite.Checked(t, plan), inputs, &costmodel.DefaultDeviceRates)
+	fast := exec.PredictDevice(suite.Checked(t, plan), inputs, &costmodel.DefaultDeviceRates, nil)
 	// 4 columns in, 2 out, of 80 MB each.
-	if more := exec.PredictDevice(suite.Checked(t, plan), inputs, &slow) - fast; more < 6*80/5.5*0.89 || more > 6*80/5.5*0.91 {
+	if more := exec.PredictDevice(suite.Checked(t, plan), inputs, &slow, nil) - fast; more < 6*80/5.5*0.89 || more > 6*80/5.5*0.91 {
 		t.Errorf("a tenth of the speed costs %.1f ms", more)
 	}
 }
@@ -81,23 +81,23 @@ func TestPredictionsOfAggregates(t *testing.T) {
 	}
 	const rows, cores = 50_000_000, 16
 	plan, inputs := sized(rows, rows, joincore.Inner)
-	joined := exec.PredictDevice(suite.Checked(t, plan), inputs, device)
+	joined := exec.PredictDevice(suite.Checked(t, plan), inputs, device, nil)
 	onCores := exec.PredictCores(suite.Checked(t, plan), inputs, rates, cores)
 	plan.Root = grouped(plan.Root, joincore.ColumnRef{}, joincore.ColumnRef{Input: 1, Column: 1})
 	plan.Output = []joincore.ColumnRef{{Input: 2}, {Input: 2, Column: 1}}
-	if above := exec.PredictDevice(suite.Checked(t, plan), inputs, device); above >= joined || above >= exec.PredictCores(suite.Checked(t, plan), inputs, rates, cores) {
+	if above := exec.PredictDevice(suite.Checked(t, plan), inputs, device, nil); above >= joined || above >= exec.PredictCores(suite.Checked(t, plan), inputs, rates, cores) {
 		t.Errorf("%.1f ms on the device, %.1f without the aggregate, %.1f on cores", above, joined, onCores)
 	}
 	plan.Inputs, inputs = plan.Inputs[:1], inputs[:1]
 	a := grouped(&joincore.Scan{}, joincore.ColumnRef{}, joincore.ColumnRef{Column: 1})
 	a.ID = 1
 	plan.Root, plan.Output = a, []joincore.ColumnRef{{Input: 1}, {Input: 1, Column: 1}}
-	fewer, all := exec.PredictCores(suite.Checked(t, plan), inputs, rates, 64), exec.PredictDevice(suite.Checked(t, plan), inputs, device)
+	fewer, all := exec.PredictCores(suite.Checked(t, plan), inputs, rates, 64), exec.PredictDevice(suite.Checked(t, plan), inputs, device, nil)
 	if link := float64(rows*16) / device.LinkInGB / 1e6; all < link || fewer >= all {
 		t.Errorf("a table of %d rows: %.1f ms on cores, %.1f on the device, %.1f of them on the link", rows, fewer, all, link)
 	}
 	a.Functions[0].Distinct = true
-	if onCores, onDevice := exec.PredictCores(suite.Checked(t, plan), inputs, rates, 64), exec.PredictDevice(suite.Checked(t, plan), inputs, device); onCores <= fewer || onDevice <= all {
+	if onCores, onDevice := exec.PredictCores(suite.Checked(t, plan), inputs, rates, 64), exec.PredictDevice(suite.Checked(t, plan), inputs, device, nil); onCores <= fewer || onDevice <= all {
 		t.Errorf("of distinct values %.1f ms on cores, %.1f of all; on the device %.1f and %.1f", onCores, fewer, onDevice, all)
 	}
 }

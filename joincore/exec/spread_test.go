@@ -61,7 +61,7 @@ func TestPredictionsOfSeveralDevices(t *testing.T) {
 		"both are large and peers": {100_000_000, 100_000_000, 390, 0.5, 0.65},
 	} {
 		plan, inputs := sized(c.left, c.right, joincore.Inner)
-		one := exec.PredictDevice(suite.Checked(t, plan), inputs, rates)
+		one := exec.PredictDevice(suite.Checked(t, plan), inputs, rates, nil)
 		two := exec.PredictDevices(suite.Checked(t, plan), inputs, exec.Spread{Devices: 2, Divided: 1, PeerGB: c.peerGB}, rates)
 		if ratio := two / one; ratio < c.low || ratio > c.high {
 			t.Errorf("%s: %.1f ms on one device, %.1f on two", name, one, two)

@@ -26,10 +26,9 @@ const (
 // they are, and resident which contents it has (nil: none).
 func PredictDevice(check func(*joincore.Checked) error, plan *joincore.Checked, in []*joincore.Relation, r *costmodel.DeviceRates, cores int,
 	resident func(content uint64) bool) float64 {
-	one := exec.Spread{Devices: 1, Resident: resident}
 	w, _ := adapted(check, plan)
 	if w == nil {
-		return exec.PredictDevices(plan, in, one, r)
+		return exec.PredictDevice(plan, in, r, resident)
 	}
 	groups := 0.0 // the planner's estimate is also one of the different texts
 	for _, a := range joincore.Aggregates(plan.Root) {
@@ -62,7 +61,7 @@ func PredictDevice(check func(*joincore.Checked) error, plan *joincore.Checked, 
 			ms += orderMS(different)
 		}
 	}
-	return exec.PredictDevices(w.plan, in, one, r) + fixedMS + ms + ns/float64(max(cores, 1))/perMS
+	return exec.PredictDevice(w.plan, in, r, resident) + fixedMS + ms + ns/float64(max(cores, 1))/perMS
 }
 
 // PredictCores returns the predicted time, in ms, of a plan on cores, with that of conditions

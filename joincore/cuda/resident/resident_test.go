@@ -1,7 +1,6 @@
 package resident
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -278,7 +277,7 @@ func TestRandomExecutions(t *testing.T) {
 		for c.Evict(nil) {
 		}
 		if c.Bytes() != 0 || d.bytes != 0 || hits == 0 {
-			t.Error(fmt.Sprintf("seed %d: %d bytes stay, %d rows were found", seed, d.bytes, hits))
+			t.Errorf("seed %d: %d bytes stay, %d rows were found", seed, d.bytes, hits)
 		}
 	}
 }

@@ -8,8 +8,11 @@ import (
 )
 
 // EncodeContents lists contents with the bytes that they take on devices. version is not 0.
+// Contents of a column that was captured at once follow each other, so that the steps from one
+// to the next, and with them most of the message, take a byte each. No content is 0, so no step is.
 func EncodeContents(version uint64, bytes map[uint64]int64) *Contents {
 	out := &Contents{Version: version}
+
 	last := uint64(0)
 	for _, content := range slices.Sorted(maps.Keys(bytes)) {
 		out.Steps = append(out.Steps, content-last)
