@@ -8,6 +8,8 @@
 // device's memory were taken away while its kernels store there, by the next job on several
 // devices that begins while FILE exists; it removes FILE. One with the suffix ":hang=FILE"
 // likewise hangs in the next job, as in a kernel that does not end, until the process does.
+// One with the suffix ":words" executes whole steps, of plans that read integers only. What
+// devices have read stays on them.
 package main
 
 import (
@@ -24,6 +26,7 @@ import (
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/sidecar/worker/child"
+	"gpujoin/testsupport/bulk"
 )
 
 func main() {
@@ -33,7 +36,7 @@ func main() {
 }
 
 func machine(visible string) (*child.Machine, error) {
-	m := &child.Machine{Jobs: child.JobDevices{Always: true}}
+	m := &child.Machine{Codes: 64 << 20, Jobs: child.JobDevices{Always: true}}
 	for text := range strings.SplitSeq(visible, ",") {
 		text, fault, _ := strings.Cut(text, ":")
 		number, err := strconv.Atoi(text)
@@ -44,8 +47,11 @@ func machine(visible string) (*child.Machine, error) {
 		n := len(m.Devices)
 		fault, file, _ := strings.Cut(fault, "=")
 		var p device.Provider = &simulated{Provider: cpu.New(), number: n, fault: fault, file: file}
-		if fault == "memory" {
+		switch fault {
+		case "memory":
 			p = full{p}
+		case "words":
+			p = words{&simulated{Provider: &bulk.Provider{Inner: cpu.New()}, number: n}}
 		}
 		m.Devices = append(m.Devices, child.Device{
 			Provider: p, Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,

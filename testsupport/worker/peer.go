@@ -17,6 +17,7 @@ type simulated struct {
 	fault  string // "": none
 	file   string // whose existence causes the fault
 	lost   atomic.Pointer[gone]
+	resident
 }
 
 // Lost tells the worker whether the device still works.
@@ -54,10 +55,14 @@ func (s *simulated) Open(mem joincore.Memory, o device.Options) (device.Device, 
 	_, shared := o.Common.(together)
 	o.Common = nil
 	d, err := s.Provider.Open(mem, o)
-	chunked, ok := d.(device.Chunked)
-	if err != nil || !ok {
-		return d, err
+	if err != nil {
+		return nil, err
 	}
+	chunked, ok := d.(device.Chunked)
+	if !ok {
+		return &seeingBulk{d.(device.Bulk), &s.resident}, nil
+	}
+	chunked = &seeing{chunked, &s.resident}
 	switch {
 	case s.fault == "hang" && os.Remove(s.file) == nil:
 		return &faulty{chunked, func() error { select {} }}, nil
@@ -69,7 +74,7 @@ func (s *simulated) Open(mem joincore.Memory, o device.Options) (device.Device, 
 		s.lost.Store(e)
 		return &faulty{chunked, func() error { return e }}, nil
 	}
-	return d, nil
+	return chunked, nil
 }
 
 // faulty is a device whose steps that read columns of an input end with the error of a function.

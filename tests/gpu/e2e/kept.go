@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 	"time"
 
 	"gpujoin/tests/harness"
@@ -24,6 +25,7 @@ type keptResult struct {
 	Difference string             `json:"difference,omitempty"`
 	Bar        float64            `json:"bar_ms,omitempty"`
 	Phases     map[string]float64 `json:"phases,omitempty"` // ms on CUDA, of all joins
+	Device     int64              `json:"device_bytes"`     // of all kept columns, afterwards
 }
 
 // keptRuns is how often each query is measured in each mode.
@@ -124,6 +126,9 @@ func (w *world) explainKept(ctx context.Context, q keptQuery, r *keptResult) err
 	if err != nil {
 		return err
 	}
+	if r.Device, err = deviceBytes(ctx, w.modes[2].witness); err != nil {
+		return err
+	}
 	r.Phases = map[string]float64{}
 	for _, job := range plan.Jobs() {
 		for _, j := range job.Joins() {
@@ -133,6 +138,15 @@ func (w *world) explainKept(ctx context.Context, q keptQuery, r *keptResult) err
 		}
 	}
 	return nil
+}
+
+// deviceBytes returns the bytes of kept columns on GPUs, as of the last second.
+func deviceBytes(ctx context.Context, s *harness.Session) (n int64, err error) {
+	r, err := s.Query(ctx, "select coalesce(sum(device_bytes), 0) from gpujoin.kept")
+	if err != nil || len(r.Rows) != 1 {
+		return 0, fmt.Errorf("device_bytes: %v, %w", r, err)
+	}
+	return strconv.ParseInt(r.Rows[0], 10, 64)
 }
 
 // warmKept runs a query until all blocks of its inputs are served, or another run stores no more.
@@ -162,7 +176,7 @@ func (w *world) printKept(results []*keptResult) error {
 		return nil
 	}
 	fmt.Printf("\n%s\n", w.describe())
-	rows := []string{"query\trows\tcores ms\tjob\tcuda ms\tjob\tfeed\tcores/cuda\tbar ms\tkept\tequal"}
+	rows := []string{"query\trows\tcores ms\tjob\tcuda ms\tjob\tfeed\tcores/cuda\tbar ms\tkept\ton the GPU\tequal"}
 	product, different := 0.0, 0
 	for _, r := range results {
 		bar := "-"
@@ -172,8 +186,8 @@ func (w *world) printKept(results []*keptResult) error {
 				bar += " at 10"
 			}
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%s\t%v\t%v", r.Query, r.Rows, r.CPU.Ms, r.CPU.JoinMs,
-			r.CUDA.Ms, r.CUDA.JoinMs, r.CUDA.FeedMs, r.CPU.Ms/r.CUDA.Ms, bar, r.Kept[1], r.Equal))
+		rows = append(rows, fmt.Sprintf("%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%s\t%v\t%d MB\t%v", r.Query, r.Rows, r.CPU.Ms, r.CPU.JoinMs,
+			r.CUDA.Ms, r.CUDA.JoinMs, r.CUDA.FeedMs, r.CPU.Ms/r.CUDA.Ms, bar, r.Kept[1], r.Device>>20, r.Equal))
 		product += math.Log(r.CPU.Ms / r.CUDA.Ms)
 		if !r.Equal {
 			different++

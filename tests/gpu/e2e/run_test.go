@@ -110,9 +110,9 @@ func TestKeptWithoutGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(worker))
-	t.Setenv("CUDA_VISIBLE_DEVICES", "0")
+	t.Setenv("CUDA_VISIBLE_DEVICES", "0:words") // as on a GPU, texts become codes
 	out := filepath.Join(t.TempDir(), "results.json")
-	if err := runKept(t.Context(), options{plugin: worker, out: out, sf: 0.1, workers: 2, kept: true, queries: "1 6 3"}); err != nil {
+	if err := runKept(t.Context(), options{plugin: worker, out: out, sf: 0.1, workers: 2, kept: true, queries: "1 6 3 10 12"}); err != nil {
 		t.Error(err)
 	}
 	text, err := os.ReadFile(out)
@@ -123,10 +123,13 @@ func TestKeptWithoutGPU(t *testing.T) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		t.Fatal(err)
 	}
-	if len(document.Kept) != 7 {
+	if len(document.Kept) != 9 {
 		t.Fatalf("%d queries", len(document.Kept))
 	}
 	for _, r := range document.Kept {
+		if r.Device == 0 {
+			t.Errorf("%s: the view shows nothing on the device", r.Query)
+		}
 		if !r.Equal || r.Kept[0].Fed+r.Kept[1].Fed > 0 || r.Kept[1].Blocks == 0 || r.CUDA.Providers != "cuda" || r.CUDA.Ms == 0 {
 			t.Errorf("%s: %+v, kept %v, %v, on CUDA %+v", r.Query, r, r.Kept[0], r.Kept[1], r.CUDA)
 		}
