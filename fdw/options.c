@@ -176,7 +176,7 @@ gj_define_options(void)
 							   PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpujoin.min_rows",
 							 "Sets the minimum number of input rows of an offloaded join.",
-							 "This is the expected number of rows of all its tables together, after the conditions on each table.",
+							 "This is the expected number of rows that native scans of all its tables read.",
 							 &gj_min_rows, gj_min_rows, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpujoin.queue_timeout",

@@ -125,6 +125,7 @@ typedef struct GjTree
 								 * OffloadJoin cannot have: that may be errors, or
 								 * that are deferred */
 	double		input_rows;		/* sum over all inputs */
+	double		rows_read;		/* by native scans of all inputs */
 	double		rows;			/* of the daemon's result: with the rows that
 								 * deferred conditions will drop */
 	double		build_ns;		/* per row, as the build side of a join */

@@ -249,7 +249,7 @@ rows_read(const GjTree *tree)
 {
 	if (tree->source != NULL && tree->source->feed == GJ_FEED_PAGE)
 		return tree->source->rel->tuples;
-	return tree->input_rows;
+	return tree->rows_read;
 }
 
 /* Which parts of the query level can no block have? */

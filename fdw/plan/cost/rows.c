@@ -237,12 +237,34 @@ gj_scan_growth(PlannerInfo *root, const RelOptInfo *rel)
 	return Max(1, sqrt(rel->tuples / Max(rel->rows, 1)));
 }
 
+/* The rows that a native scan reads.  One of a whole table reads also those that fail its conditions. */
+static double
+rows_of_scan(const Path *path)
+{
+	double		rows = 0;
+	ListCell   *lc;
+
+	if (IsA(path, GatherPath))
+		return rows_of_scan(((const GatherPath *) path)->subpath);
+	if (IsA(path, AppendPath))
+	{
+		foreach(lc, ((const AppendPath *) path)->subpaths)
+			rows += rows_of_scan(lfirst(lc));
+		return rows;
+	}
+	return path->pathtype == T_SeqScan ? Max(path->parent->tuples, path->rows) : path->rows;
+}
+
 double
 gj_rows_read(PlannerInfo *root, const RelOptInfo *rel)
 {
+	double		rows = rel->rows;
+
+	if (rel->cheapest_total_path != NULL)
+		rows = Max(rows, rows_of_scan(rel->cheapest_total_path));
 	if (rel->reloptkind == RELOPT_BASEREL && gj_lacks_statistics(root, rel))
-		return Max(rel->rows, rel->tuples);
-	return rel->rows;
+		rows = Max(rows, rel->tuples);
+	return rows;
 }
 
 /* ---- rows of subqueries and CTEs that core underestimates ---- */

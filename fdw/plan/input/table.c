@@ -443,7 +443,8 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, GjVariant variant
 	leaf->relids = rel->relids;
 	leaf->growth = leaf->key_growth = gj_rel_growth(root, rel);
 	leaf->rows = rel->rows * leaf->growth;
-	leaf->input_rows = Max(gj_rows_read(root, rel), leaf->rows);
+	leaf->input_rows = gj_lacks_statistics(root, rel) ? Max(rel->tuples, leaf->rows) : leaf->rows;
+	leaf->rows_read = Max(gj_rows_read(root, rel), leaf->rows);
 	leaf->bytes = rel->rows * base->row_bytes;
 	leaf->scan_cost = source->scan_cost;
 	leaf->feed_cost = source->cost;

@@ -201,7 +201,7 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	List	   *deferred;
 	List	   *outputs;
 
-	if (!gj_debug_force && tree->input_rows < gj_min_rows)
+	if (!gj_debug_force && tree->rows_read < gj_min_rows)
 		return GJ_REJECT_SIZE;
 	if (variant == GJ_PARALLEL && tree->workers == 0)
 		return GJ_ACCEPTED;		/* every input is too small to share */

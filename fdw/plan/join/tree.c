@@ -138,6 +138,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->growth = rows / joining->joinrel->rows;
 	tree->key_growth = combined_growth(joining, clauses);
 	tree->input_rows = left->input_rows + right->input_rows;
+	tree->rows_read = left->rows_read + right->rows_read;
 	tree->bytes = left->bytes + right->bytes;
 	tree->scan_cost = left->scan_cost + right->scan_cost;
 	tree->feed_cost = left->feed_cost + right->feed_cost;

@@ -45,8 +45,11 @@ RESET enable_seqscan;
 RESET gpujoin.debug_force;
 DROP INDEX fact_id_idx;
 
--- too small, too dear, no daemon
+-- a sequential scan reads the rows that fail the condition, too
 RESET gpujoin.min_rows;
+SELECT gpujoins('SELECT * FROM fact JOIN dim_c ON fact.c = dim_c.id WHERE a < 1000');
+-- too small, too dear, no daemon
+SET gpujoin.min_rows = 1e6;
 SELECT gpujoins('SELECT * FROM fact JOIN dim_c ON fact.c = dim_c.id WHERE a < 1000');
 SET gpujoin.min_rows = 10000;
 SET gpujoin.startup_cost = 1e6;
