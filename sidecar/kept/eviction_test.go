@@ -329,6 +329,7 @@ func TestMemoryOfReplacedColumnsComesBack(t *testing.T) {
 	r.Columns = []Column{idColumn, textColumn}
 	use(t, s, r) // one chunk fills an extent, of which the texts are most
 	before := memory.live
+	s.tables[r.Table].each(func(_ int, p *piece) { p.vain = 3 })
 	// The texts are captured again, with newer LSNs.
 	var blocks []int
 	var ids []int64
@@ -346,6 +347,11 @@ func TestMemoryOfReplacedColumnsComesBack(t *testing.T) {
 	if before < chunks || memory.live > before+chunks/2 {
 		t.Errorf("%d extents before, %d after", before, memory.live)
 	}
+	s.tables[r.Table].each(func(chunk int, p *piece) {
+		if p.column == 0 && p.vain != 3 {
+			t.Errorf("chunk %d: what was captured in vain is forgotten when it is moved", chunk)
+		}
+	})
 	for _, c := range r.Columns {
 		r.Columns = []Column{c}
 		l := s.Open(r)

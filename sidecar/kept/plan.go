@@ -2,9 +2,11 @@ package kept
 
 import "errors"
 
-// rebuildShare limits how often a chunk is copied as a whole because of a few new blocks: the
-// blocks that were captured since must be one in rebuildShare of those that it has. Copying a
-// block costs about a hundredth of feeding it.
+// rebuildShare limits how often a chunk is copied as a whole because of a few new blocks. Queries
+// capture these again and again until the captures add up to one in rebuildShare of the blocks
+// that the chunk has. Copying a block costs about a hundredth of feeding it: so what is fed in
+// vain costs about as much as one copy of the chunk, however few the new blocks are and whether
+// or not a later query wants them.
 const rebuildShare = 64
 
 // plan decides which pieces are made of what has been captured, and takes memory for them.

@@ -76,6 +76,7 @@ func (s *Store) planMove() *moving {
 		h := shape{column: p.heading().Physical, rows: p.layout.total, heap: int64(len(p.vector.Heap)), validity: p.vector.Validity != nil}
 		to.vector = h.vector(sp.data)
 		to.vector.Content = p.vector.Content // the same values
+		to.vain = p.vain
 		s.hold(p)
 		m.from, m.to = append(m.from, p), append(m.to, to)
 	}
