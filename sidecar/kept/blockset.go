@@ -15,9 +15,12 @@ func chunkOf(bitmap []byte, chunk int) (s blockSet) {
 	bitmap = bitmap[min(len(bitmap), chunk*ChunkBlocks/8):]
 	bitmap = bitmap[:min(len(bitmap), ChunkBlocks/8)]
 	var padded [ChunkBlocks / 8]byte
-	copy(padded[:], bitmap)
+	if len(bitmap) < len(padded) {
+		copy(padded[:], bitmap)
+		bitmap = padded[:]
+	}
 	for i := range s {
-		s[i] = binary.LittleEndian.Uint64(padded[8*i:])
+		s[i] = binary.LittleEndian.Uint64(bitmap[8*i:])
 	}
 	return s
 }

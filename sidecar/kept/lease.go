@@ -15,13 +15,20 @@ type Lease struct {
 	capture bool
 
 	// Guarded by the store's lock:
-	groups  [][]leased // the chunks of each group as far as the table reaches; nil: none of them
-	leased  int        // chunks with blocks to serve or to prove
+	groups  []leasedGroup
+	leased  int // chunks with blocks to serve or to prove
+	proven  int // blocks that have been proved
 	batches []*batch
 	taken   map[int]*blockSet // captured blocks by chunk
 	closed  bool
 	queued  int64 // blocks whose copying was queued when it was closed
 	scratch []span
+}
+
+// leasedGroup is what a lease has of a group.
+type leasedGroup struct {
+	chunks      []leased // as far as the table reaches; nil: none
+	kept, prove int      // blocks of these
 }
 
 // leased is one chunk of a lease. Without pieces, it has no blocks to serve or to prove.
@@ -37,7 +44,7 @@ func (c *leased) served() blockSet { return c.kept.or(c.proved) }
 
 // Open returns what is kept of the columns of a scan, and counts the use.
 func (s *Store) Open(r *Request) *Lease {
-	l := &Lease{s: s, request: *r, groups: make([][]leased, len(r.Groups)), taken: map[int]*blockSet{}}
+	l := &Lease{s: s, request: *r, groups: make([]leasedGroup, len(r.Groups)), taken: map[int]*blockSet{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.t = s.table(r)
@@ -104,32 +111,38 @@ func (s *Store) obstacle(l *Lease) string {
 // again, the bits of these blocks have been set again, with a new LSN of the VM page, and their
 // pages have new LSNs. It is evicted as other data that is not used.
 func (l *Lease) openGroup(number int, g *group) {
-	vm := &l.request.Groups[number]
+	vm, to := &l.request.Groups[number], &l.groups[number]
 	n := (l.groupBlocks(number) + ChunkBlocks - 1) / ChunkBlocks
 	var slab []*piece // of all chunks: a query of a large table leases thousands of them
 	for i, c := range g.chunks[:n] {
 		if c == nil {
 			continue
 		}
-		if l.groups[number] == nil {
-			l.groups[number] = make([]leased, n)
+		if to.chunks == nil {
+			to.chunks = make([]leased, n)
 			slab = make([]*piece, 0, n*max(1, len(l.columns)))
 		}
-		visible := chunkOf(vm.Visible, i).and(firstBlocks(int(int64(l.request.Blocks) - firstBlock(number*groupChunks+i))))
+		visible := chunkOf(vm.Visible, i)
+		if left := int64(l.request.Blocks) - firstBlock(number*groupChunks+i); left < ChunkBlocks {
+			visible = visible.and(firstBlocks(int(left)))
+		}
 		pieces, both := l.choose(c, visible, slab[len(slab):])
 		both = both.and(visible)
 		if both.empty() {
 			continue
 		}
 		var proved blockSet
-		for _, p := range pieces {
-			proved = proved.or(p.layout.proof.at(vm.LSN))
-		}
-		for _, p := range pieces {
+		for i, p := range pieces {
+			if i == 0 || p.layout != pieces[0].layout {
+				proved = proved.or(p.layout.proof.at(vm.LSN))
+			}
 			l.s.hold(p)
 		}
 		slab = slab[:len(slab)+len(pieces)]
-		l.groups[number][i] = leased{pieces: pieces, kept: both.and(proved), prove: both.without(proved)}
+		found := &to.chunks[i]
+		found.pieces, found.kept, found.prove = pieces, both.and(proved), both.without(proved)
+		to.kept += found.kept.count()
+		to.prove += found.prove.count()
 		l.leased++
 	}
 }
@@ -137,10 +150,10 @@ func (l *Lease) openGroup(number int, g *group) {
 // chunk returns a chunk of the lease, nil if there is nothing to serve or to prove.
 func (l *Lease) chunk(number int) *leased {
 	g, i := number/groupChunks, number%groupChunks
-	if g >= len(l.groups) || i >= len(l.groups[g]) || l.groups[g][i].pieces == nil {
+	if g >= len(l.groups) || i >= len(l.groups[g].chunks) || l.groups[g].chunks[i].pieces == nil {
 		return nil
 	}
-	return &l.groups[g][i]
+	return &l.groups[g].chunks[i]
 }
 
 // each calls f with the chunks of the lease, in their order.
@@ -175,9 +188,10 @@ func (l *Lease) choose(c *chunk, visible blockSet, pieces []*piece) (_ []*piece,
 		if p == nil {
 			return nil, blockSet{}
 		}
-		if i == 0 {
+		switch {
+		case i == 0:
 			both = p.layout.have
-		} else {
+		case p.layout != pieces[0].layout:
 			both = both.and(pieces[0].layout.common(p.layout))
 		}
 		pieces = append(pieces, p)
@@ -219,7 +233,9 @@ func (l *Lease) Unserved() int64 {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	n := int64(l.request.Blocks)
-	l.each(func(_ int, c *leased) { n -= int64(c.kept.count() + c.prove.count()) })
+	for i := range l.groups {
+		n -= int64(l.groups[i].kept + l.groups[i].prove)
+	}
 	return n
 }
 
@@ -232,15 +248,13 @@ func (l *Lease) groupBlocks(group int) int {
 func (l *Lease) State(group int) State {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	kept, prove := 0, 0
-	l.group(group, func(_ int, c *leased) {
-		kept += c.kept.count()
-		prove += c.prove.count()
-	})
-	switch {
-	case kept > 0 && kept == l.groupBlocks(group):
+	if group >= len(l.groups) {
+		return Fed
+	}
+	switch g := &l.groups[group]; {
+	case g.kept > 0 && g.kept == l.groupBlocks(group):
 		return Kept
-	case kept+prove > 0:
+	case g.kept+g.prove > 0:
 		return Mixed
 	}
 	return Fed
@@ -251,8 +265,8 @@ func (l *Lease) group(group int, f func(chunk int, c *leased)) {
 	if group >= len(l.groups) {
 		return
 	}
-	for i := range l.groups[group] {
-		if c := &l.groups[group][i]; c.pieces != nil {
+	for i := range l.groups[group].chunks {
+		if c := &l.groups[group].chunks[i]; c.pieces != nil {
 			f(i, c)
 		}
 	}
@@ -264,9 +278,9 @@ func (l *Lease) Blocks(group int) (kept, prove []byte, lsns []uint64) {
 	kept, prove = make([]byte, BitmapBytes), make([]byte, BitmapBytes)
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	n := 0
-	l.group(group, func(_ int, c *leased) { n += c.prove.count() })
-	lsns = make([]uint64, 0, n)
+	if group < len(l.groups) {
+		lsns = make([]uint64, 0, l.groups[group].prove)
+	}
 	l.group(group, func(i int, c *leased) {
 		c.kept.put(kept, i)
 		c.prove.put(prove, i)
@@ -318,6 +332,7 @@ func (l *Lease) Proved(group int, blocks []byte) error {
 			return
 		}
 		c.proved = c.proved.or(set)
+		l.proven += set.count()
 		if l.provable(vm) {
 			l.t.prove(group*groupChunks+i, c.pieces[0].layout, vm.LSN, set)
 		}
@@ -349,10 +364,11 @@ func (l *Lease) Close(complete bool) {
 	}
 	l.closed = true
 	delete(s.capturing, l)
-	var served, proved int64
+	served, proved := int64(0), int64(l.proven)
+	for i := range l.groups {
+		served += int64(l.groups[i].kept)
+	}
 	l.each(func(_ int, c *leased) {
-		served += int64(c.kept.count())
-		proved += int64(c.proved.count())
 		for _, p := range c.pieces {
 			s.release(p)
 		}
