@@ -34,6 +34,7 @@ type part struct{ segment, first, n int }
 // columnOf is one added column.
 type columnOf struct {
 	added
+	at addedAt
 	// source is the column of the input of which stored values are numbered, or -1.
 	source   int
 	vectors  []joincore.Vector // by segment; Values of codes and truths, and Validity
@@ -101,8 +102,8 @@ func newColumns(input int, from *joincore.Relation, list []added, numbers dictio
 		}
 	}
 	c.workers = min(runtime.GOMAXPROCS(0), len(c.parts))
-	for _, a := range list {
-		col := &columnOf{added: a, source: -1}
+	for number, a := range list {
+		col := &columnOf{added: a, source: -1, at: addedAt{input, number}}
 		if ref, ok := a.value.(joincore.ColumnRef); ok && (from.Columns[ref.Column].Kind == joincore.Fixed || !a.of.root().payloads) {
 			col.source = ref.Column
 		}
@@ -119,23 +120,17 @@ func (c *columnOf) take(from *joincore.Relation, parts, workers int, numbers dic
 	c.vectors = make([]joincore.Vector, len(from.Segments))
 	c.nullable = make([]atomic.Bool, len(from.Segments))
 	c.known = make([]bool, len(from.Segments))
-	var kept *memoColumn
-	if c.kind == addedCode {
-		kept = memo.of(c.of.root())
-	}
 	for s := range c.vectors {
 		rows := from.Segments[s].Rows
-		if kept != nil {
-			v, there, ok := memo.vector(kept, &from.Segments[s].Columns[c.value.(joincore.ColumnRef).Column], rows)
+		v, there, ok := memo.vector(c.at, &from.Segments[s], c.column().Width)
+		if ok {
 			c.vectors[s], c.known[s] = v, there
 			if there {
 				c.nullable[s].Store(v.Validity != nil)
-				continue
-			}
-			if ok {
+			} else {
 				setAll(v.Validity)
-				continue
 			}
+			continue
 		}
 		bytes := c.column().Width * rows
 		if c.kind == addedText {

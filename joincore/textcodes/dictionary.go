@@ -150,8 +150,8 @@ func (r *rewriting) dictionaries(mem *joincore.Account, memo *memoUse) (dictiona
 			continue
 		}
 		d := newDictionary(mem)
-		if kept := memo.of(of); kept != nil {
-			d = kept.dictionary
+		if kept := memo.dictionary(of); kept != nil {
+			d = kept
 		}
 		if of.ordered {
 			d.most = mostOrdered

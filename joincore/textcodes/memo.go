@@ -1,22 +1,25 @@
 package textcodes
 
 import (
+	"encoding/binary"
 	"slices"
 	"sync"
 
 	"gpujoin/joincore"
 )
 
-// Memo keeps the codes of columns whose values have contents (joincore.Vector) from one plan to
-// the next, in memory of its own, with contents of their own: so neither are they computed again,
-// nor do they cross the link again. It keeps those of columns that meet no other texts: there,
-// equal values have equal codes, whatever the plan.
+// Memo keeps the codes of columns whose values have contents (joincore.Vector), and truth values
+// of conditions over such columns, from one plan to the next, in memory of its own, with contents
+// of their own: so neither are they computed again, nor do they cross the link again. It keeps
+// codes of columns that meet no other texts: there, equal values have equal codes, whatever the
+// plan.
 type Memo struct {
 	memory *joincore.Account
 	gone   func(contents []uint64)
 
 	mu      sync.Mutex
-	columns map[memoKey]*memoColumn // by each content of the source
+	columns map[memoKey]*memoColumn // codes, by each content of the source
+	truths  map[string]*memoColumn  // by the text of the condition
 	all     map[*memoColumn]struct{}
 	clock   uint64
 	last    uint64 // content
@@ -32,7 +35,7 @@ const mostKept = 1 << 16
 // NewMemo returns an empty memo. It has no more memory when an allocation fails. gone is told
 // contents of codes that are no longer kept, without a lock of the memo.
 func NewMemo(memory *joincore.Account, gone func(contents []uint64)) *Memo {
-	return &Memo{memory: memory, gone: gone, columns: map[memoKey]*memoColumn{}, all: map[*memoColumn]struct{}{}, last: Derived}
+	return &Memo{memory: memory, gone: gone, columns: map[memoKey]*memoColumn{}, truths: map[string]*memoColumn{}, all: map[*memoColumn]struct{}{}, last: Derived}
 }
 
 // memoKey is a source, and what of its values is numbered: their payloads, or their stored bytes.
@@ -41,9 +44,12 @@ type memoKey struct {
 	payloads bool
 }
 
-// memoColumn is the codes of a column. Its pieces have the same dictionary.
+// memoColumn is the codes of a column, whose pieces have the same dictionary, or the truth values
+// of a condition.
 type memoColumn struct {
-	dictionary *dictionary
+	dictionary *dictionary // nil: of a condition
+	payloads   bool        // what of the values the dictionary numbers
+	condition  string
 	memory     *joincore.Account
 	pieces     map[pieceKey]*memoPiece
 	keys       []memoKey // by which it is found
@@ -53,11 +59,41 @@ type memoColumn struct {
 	dropped    []*memoPiece
 }
 
-// pieceKey is rows [from, from+rows) of a content.
+// pieceKey is rows [from, from+rows) of a content, and, of a condition over several columns, the
+// rows of the others that belong to them: 16 bytes each.
 type pieceKey struct {
 	content uint64
 	from    int64
 	rows    int
+	others  string
+}
+
+// keyOf returns the key of some columns' rows in a segment; ok is false if one has no content.
+func keyOf(s *joincore.Segment, columns []int) (k pieceKey, ok bool) {
+	var others []byte
+	for i, c := range columns {
+		v := &s.Columns[c]
+		if v.Content == 0 {
+			return k, false
+		}
+		if i == 0 {
+			k = pieceKey{content: v.Content, from: v.From, rows: s.Rows}
+			continue
+		}
+		others = binary.LittleEndian.AppendUint64(others, v.Content)
+		others = binary.LittleEndian.AppendUint64(others, uint64(v.From))
+	}
+	k.others = string(others)
+	return k, s.Rows > 0
+}
+
+// isOf reports whether the rows are of one of some contents.
+func (k *pieceKey) isOf(contents map[uint64]bool) bool {
+	found := contents[k.content]
+	for at := 0; at < len(k.others); at += 16 {
+		found = found || contents[binary.LittleEndian.Uint64([]byte(k.others[at:at+8]))]
+	}
+	return found
 }
 
 // memoPiece is the codes of some rows.
@@ -75,29 +111,30 @@ func (m *Memo) Used() int64 { return m.memory.Used() }
 
 // Drop forgets what was computed from contents that are gone.
 func (m *Memo) Drop(contents []uint64) {
+	set := map[uint64]bool{}
+	for _, content := range contents {
+		set[content] = true
+	}
 	m.mu.Lock()
 	var gone []uint64
-	for _, content := range contents {
-		for _, payloads := range []bool{false, true} {
-			key := memoKey{content, payloads}
-			c := m.columns[key]
-			if c == nil {
-				continue
+	for c := range m.all {
+		for k, p := range c.pieces {
+			if k.isOf(set) {
+				delete(c.pieces, k)
+				c.dropped = append(c.dropped, p)
+				gone = append(gone, p.content)
 			}
-			delete(m.columns, key)
-			c.keys = slices.DeleteFunc(c.keys, func(k memoKey) bool { return k == key })
-			for k, p := range c.pieces {
-				if k.content == content {
-					delete(c.pieces, k)
-					c.dropped = append(c.dropped, p)
-					gone = append(gone, p.content)
-				}
-			}
-			if len(c.keys) == 0 {
-				gone = append(gone, m.retire(c)...)
-			}
-			m.sweep(c)
 		}
+		c.keys = slices.DeleteFunc(c.keys, func(k memoKey) bool {
+			if set[k.content] {
+				delete(m.columns, k)
+			}
+			return set[k.content]
+		})
+		if len(c.dropped) > 0 && len(c.pieces) == 0 {
+			m.retire(c)
+		}
+		m.sweep(c)
 	}
 	m.mu.Unlock()
 	m.tell(gone)
@@ -116,6 +153,9 @@ func (m *Memo) retire(c *memoColumn) (gone []uint64) {
 	}
 	for _, p := range c.pieces {
 		gone = append(gone, p.content)
+	}
+	if m.truths[c.condition] == c {
+		delete(m.truths, c.condition)
 	}
 	delete(m.all, c)
 	c.keys, c.broken = nil, true
@@ -160,8 +200,18 @@ func (m *Memo) evict() bool {
 // memoUse is one plan's use of a memo. A nil one has nothing.
 type memoUse struct {
 	memo    *Memo
-	columns map[*vocabulary]*memoColumn // of vocabularies of one column
+	columns map[addedAt]usedColumn
+	of      map[*vocabulary]*memoColumn // of vocabularies of one column
 	fresh   []*freshCodes
+}
+
+// addedAt is the place of an added column: its input, and its number among those added there.
+type addedAt struct{ input, number int }
+
+// usedColumn is a column of the memo with the columns of the input that it is computed from.
+type usedColumn struct {
+	*memoColumn
+	sources []int
 }
 
 // freshCodes are codes that are being computed into memory of the memo.
@@ -173,7 +223,7 @@ type freshCodes struct {
 }
 
 // use finds or begins the columns of a plan.
-func (m *Memo) use(r *rewriting, in []*joincore.Relation) *memoUse {
+func (m *Memo) use(r *rewriting, in []*joincore.Relation, parameters []joincore.Parameter) *memoUse {
 	if m == nil {
 		return nil
 	}
@@ -191,16 +241,27 @@ func (m *Memo) use(r *rewriting, in []*joincore.Relation) *memoUse {
 	for i := range r.selections {
 		delete(columns, r.selections[i].of.root())
 	}
-	u := &memoUse{memo: m, columns: map[*vocabulary]*memoColumn{}}
+	u := &memoUse{memo: m, columns: map[addedAt]usedColumn{}, of: map[*vocabulary]*memoColumn{}}
 	for input, list := range r.added {
-		for _, a := range list {
-			if a.kind != addedCode {
-				continue
-			}
-			ref, ok := a.value.(joincore.ColumnRef)
-			if of := a.of.root(); ok && !of.ordered && columns[of] == 1 {
-				if c := m.column(in[input], ref.Column, of.payloads); c != nil {
-					u.columns[of] = c
+		for i, a := range list {
+			at := addedAt{input, i}
+			switch a.kind {
+			case addedCode:
+				ref, ok := a.value.(joincore.ColumnRef)
+				of := a.of.root()
+				if !ok || of.ordered || columns[of] != 1 {
+					continue
+				}
+				if c := m.column(in[input], []int{ref.Column}, of.payloads, ""); c != nil {
+					u.columns[at], u.of[of] = usedColumn{c, []int{ref.Column}}, c
+				}
+			case addedTruth:
+				text, sources := describe(a.value, in[input].Columns, parameters)
+				if len(sources) == 0 {
+					continue
+				}
+				if c := m.column(in[input], sources, false, text); c != nil {
+					u.columns[at] = usedColumn{c, sources}
 				}
 			}
 		}
@@ -208,19 +269,19 @@ func (m *Memo) use(r *rewriting, in []*joincore.Relation) *memoUse {
 	return u
 }
 
-// column returns the codes of a column for a use, nil if most of its rows have no content.
-func (m *Memo) column(r *joincore.Relation, column int, payloads bool) *memoColumn {
+// column returns the codes of a column, or the truth values of a condition with a text, for a
+// use; nil if most of its rows have no content.
+func (m *Memo) column(r *joincore.Relation, sources []int, payloads bool, condition string) *memoColumn {
 	named, rows := 0, 0
-	var found *memoColumn
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	found := m.truths[condition]
 	for i := range r.Segments {
-		s := &r.Segments[i]
-		rows += s.Rows
-		if content := s.Columns[column].Content; content != 0 {
-			named += s.Rows
-			if found == nil {
-				found = m.columns[memoKey{content, payloads}]
+		rows += r.Segments[i].Rows
+		if k, ok := keyOf(&r.Segments[i], sources); ok {
+			named += r.Segments[i].Rows
+			if found == nil && condition == "" {
+				found = m.columns[memoKey{k.content, payloads}]
 			}
 		}
 	}
@@ -228,8 +289,12 @@ func (m *Memo) column(r *joincore.Relation, column int, payloads bool) *memoColu
 		return nil
 	}
 	if found == nil {
-		found = &memoColumn{memory: joincore.NewAccount("codes", m.memory), pieces: map[pieceKey]*memoPiece{}}
-		found.dictionary = newDictionary(found.memory)
+		found = &memoColumn{memory: joincore.NewAccount("codes", m.memory), pieces: map[pieceKey]*memoPiece{}, payloads: payloads, condition: condition}
+		if condition == "" {
+			found.dictionary = newDictionary(found.memory)
+		} else {
+			m.truths[condition] = found
+		}
 		m.all[found] = struct{}{}
 	}
 	m.clock++
@@ -238,37 +303,42 @@ func (m *Memo) column(r *joincore.Relation, column int, payloads bool) *memoColu
 	return found
 }
 
-// of returns the codes of a vocabulary's column, nil if they are not kept.
-func (u *memoUse) of(v *vocabulary) *memoColumn {
-	if u == nil {
+// dictionary returns that of a vocabulary's column, nil if its codes are not kept.
+func (u *memoUse) dictionary(v *vocabulary) *dictionary {
+	if u == nil || u.of[v] == nil {
 		return nil
 	}
-	return u.columns[v]
+	return u.of[v].dictionary
 }
 
-// vector returns where the codes of a source's rows are, and whether they are there already; ok
-// is false if they are not kept.
-func (u *memoUse) vector(c *memoColumn, source *joincore.Vector, rows int) (v joincore.Vector, there, ok bool) {
-	if c == nil || source.Content == 0 || rows == 0 {
+// vector returns where the values of an added column are for the rows of a segment, of some bytes
+// each, and whether they are there already; ok is false if they are not kept.
+func (u *memoUse) vector(at addedAt, s *joincore.Segment, width int) (v joincore.Vector, there, ok bool) {
+	if u == nil || u.columns[at].memoColumn == nil {
 		return v, false, false
 	}
-	m, key := u.memo, pieceKey{source.Content, source.From, rows}
+	c := u.columns[at]
+	key, ok := keyOf(s, c.sources)
+	if !ok {
+		return v, false, false
+	}
+	m, rows := u.memo, s.Rows
 	m.mu.Lock()
 	p := c.pieces[key]
 	m.mu.Unlock()
 	if p != nil {
 		return p.vector(), true, true
 	}
-	values, err := m.alloc(c, int64(4*rows))
+	values, err := m.alloc(c.memoColumn, int64(width*rows))
 	if err != nil {
 		return v, false, false
 	}
-	validity, err := m.alloc(c, int64((rows+7)/8))
+	validity, err := m.alloc(c.memoColumn, int64((rows+7)/8))
 	if err != nil {
 		m.memory.Free(values)
 		return v, false, false
 	}
-	u.fresh = append(u.fresh, &freshCodes{column: c, key: key, piece: &memoPiece{values: values, validity: validity}})
+	u.fresh = append(u.fresh, &freshCodes{column: c.memoColumn, key: key, piece: &memoPiece{values: values, validity: validity}})
 	return joincore.Vector{Values: values, Validity: validity}, false, true
 }
 
@@ -305,21 +375,11 @@ func (u *memoUse) computed(v *joincore.Vector, nullable bool) {
 	m.last++
 	f.piece.content = m.last
 	f.column.pieces[f.key] = f.piece
-	if key := (memoKey{f.key.content, u.payloads(f.column)}); m.columns[key] == nil {
+	if key := (memoKey{f.key.content, f.column.payloads}); f.column.dictionary != nil && m.columns[key] == nil {
 		m.columns[key] = f.column
 		f.column.keys = append(f.column.keys, key)
 	}
 	*v = f.piece.vector()
-}
-
-// payloads reports what of the values a column's codes number.
-func (u *memoUse) payloads(c *memoColumn) bool {
-	for of, have := range u.columns {
-		if have == c {
-			return of.payloads
-		}
-	}
-	return false
 }
 
 // end ends the use: what it has read may be freed. failed says that nothing of it is to be kept.
@@ -338,12 +398,12 @@ func (u *memoUse) end(failed bool) {
 	var gone []uint64
 	for _, c := range u.columns {
 		c.users--
-		if !c.broken && (failed || len(c.pieces) == 0 || c.dictionary.values.Load() > mostKept) {
-			gone = append(gone, m.retire(c)...)
+		if !c.broken && (failed || len(c.pieces) == 0 || c.dictionary != nil && c.dictionary.values.Load() > mostKept) {
+			gone = append(gone, m.retire(c.memoColumn)...)
 		}
-		m.sweep(c)
+		m.sweep(c.memoColumn)
 	}
 	m.mu.Unlock()
-	u.columns, u.fresh = nil, nil
+	u.columns, u.of, u.fresh = nil, nil, nil
 	m.tell(gone)
 }

@@ -154,3 +154,69 @@ func TestMemo(t *testing.T) {
 	memo.Drop([]uint64{1})
 	suite.Check(t, "after one is gone", p, plan, []*joincore.Relation{in}, 7, exec.Options{})
 }
+
+// TestMemoOfConditions: truth values are kept by the condition, its constants and parameters, and
+// by the contents of its columns.
+func TestMemoOfConditions(t *testing.T) {
+	memory := &limit{bytes: 64 << 20}
+	memo := textcodes.NewMemo(joincore.NewRoot(memory), func([]uint64) {})
+	p := &naming{Provider: textcodes.New(words{&bulk.Provider{Inner: cpu.New()}}).With(memo), known: map[*byte]joincore.Vector{}}
+	in := manyTexts([]int{3000, 300, 1001}, 200, 30)
+	other := manyTexts([]int{2000}, 100, 30)
+	for i := range in.Segments { // a second text, and a number
+		s := &in.Segments[i]
+		s.Columns = append(s.Columns, manyTexts([]int{s.Rows}, 90, 12).Segments[0].Columns[0])
+	}
+	in.Columns = append(in.Columns, in.Columns[0])
+	of := func(column int) joincore.ColumnRef { return joincore.ColumnRef{Column: column} }
+	like := func(column int, pattern string) joincore.Expr {
+		return &joincore.Like{Arg: of(column), Pattern: []byte(pattern), Encoding: joincore.UTF8}
+	}
+	first := func(column int) joincore.Value {
+		return &joincore.Substring{Arg: of(column), From: 1, For: 3, Characters: joincore.UTF8}
+	}
+	var kept []int64
+	for name, conditions := range map[string][]joincore.Expr{
+		"patterns": {like(0, "%1"), like(0, "%2%"), like(2, "%1"), like(0, "%1%")},
+		"lists": {
+			&joincore.In{Arg: of(0), Texts: [][]byte{[]byte("é1"), []byte("é2")}}, &joincore.In{Arg: of(0), Texts: [][]byte{[]byte("é1é2")}},
+			&joincore.In{Arg: of(2), Texts: [][]byte{[]byte("é1"), []byte("é2")}},
+		},
+		"two columns": {
+			&joincore.Or{Args: []joincore.Expr{like(0, "%1"), like(2, "%7")}}, &joincore.Or{Args: []joincore.Expr{like(2, "%1"), like(0, "%7")}},
+			&joincore.Compare{Op: joincore.Less, Left: first(0), Right: first(2)}, &joincore.Compare{Op: joincore.Less, Left: first(2), Right: first(0)},
+		},
+		"a parameter": {&joincore.And{Args: []joincore.Expr{
+			like(0, "%1%"), &joincore.Compare{Op: joincore.Less, Left: of(1), Right: joincore.ParameterIndex(0)},
+		}}},
+	} {
+		for range 3 {
+			for _, e := range conditions {
+				for parameter := range int64(3) {
+					plan := &joincore.Plan{
+						Inputs: []joincore.Input{{Columns: in.Columns}}, Output: []joincore.ColumnRef{of(1), of(1)},
+						Root:       &joincore.Filter{Child: &joincore.Scan{}, Predicate: e},
+						Parameters: []joincore.Parameter{{Int: 1 + parameter}},
+					}
+					suite.Check(t, name, p, plan, []*joincore.Relation{in}, 7, exec.Options{})
+				}
+			}
+			kept = append(kept, memory.used)
+		}
+		if n := len(kept); kept[n-1] != kept[n-3] || kept[n-1] == 0 {
+			t.Errorf("%s: %d bytes after the first round, %d after the last", name, kept[n-3], kept[n-1])
+		}
+	}
+	narrow := &joincore.Plan{
+		Inputs: []joincore.Input{{Columns: other.Columns}}, Output: []joincore.ColumnRef{of(1)},
+		Root: &joincore.Filter{Child: &joincore.Scan{}, Predicate: like(0, "%1")},
+	}
+	suite.Check(t, "another table", p, narrow, []*joincore.Relation{other}, 7, exec.Options{})
+	var all []uint64
+	for c := range len(p.known) {
+		all = append(all, uint64(c+1))
+	}
+	if memo.Drop(all); memory.used != 0 {
+		t.Errorf("%d bytes stay of what is gone", memory.used)
+	}
+}

@@ -25,6 +25,9 @@
 // added to its input as another column, of texts, which stays on the host. Other texts of
 // groups are looked up: their vocabulary is a further input of the plan, to which the
 // groups are joined by the code.
+//
+// A Memo keeps codes and truth values of columns that have contents (joincore.Vector) from one
+// plan to the next.
 package textcodes
 
 import (
@@ -97,7 +100,7 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Checked, inputs [
 	}
 	taken := joincore.NewAccount("texts", mem)
 	defer taken.Close()
-	memo := p.memo.use(r, inputs)
+	memo := p.memo.use(r, inputs, plan.Parameters)
 	extended, err := extend(ctx, r, plan, inputs, taken, opt.Device.Turn(), memo)
 	if errors.Is(err, joincore.ErrBudget) && memo != nil {
 		memo.end(true) // the memo's memory may be what is missing
