@@ -14,6 +14,7 @@
 #include "access/xlogdefs.h"
 #include "storage/block.h"
 #include "storage/buf.h"
+#include "utils/relcache.h"
 
 #include "feed/feed.h"
 #include "feed/writer.h"
@@ -92,6 +93,13 @@ typedef struct GjWork
 	Buffer		buffer;			/* where it probably is */
 	XLogRecPtr	lsn;			/* of the page, unless the block has changed; 0: feed it */
 } GjWork;
+
+/*
+ * Where a session found the first "blocks" blocks of a table: an entry for each, which
+ * the caller updates; InvalidBuffer: unknown.  NULL if nothing is remembered.  Valid until
+ * the next call.  feed/kept/hints.c.
+ */
+extern Buffer *gj_kept_hints(Relation rel, uint32 blocks);
 
 /* Where pages were found lately.  Starts with all fields zero. */
 typedef struct GjTrail

@@ -14,8 +14,9 @@
  * buffer's header lock, which reading the LSN takes, also keeps the page in the buffer,
  * so that it need not be pinned.
  *
- * Tables often lie in buffers in the order of their pages; else the table of
- * buffers is searched, or the page is read ahead from the file.
+ * A page is expected in the buffer where this session found it last, or next to the page
+ * before it; else the table of buffers is searched, or the page is read ahead from the
+ * file.
  */
 #include "postgres.h"
 
@@ -67,13 +68,15 @@ find(Relation rel, GjTrail *trail, BlockNumber block)
 
 /* Requests the descriptors of the buffers that pages are probably in. */
 static void
-request_descriptors(const GjTrail *trail, GjWork *work, int n)
+request_descriptors(const GjTrail *trail, const Buffer *hints, GjWork *work, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
 		if (work[i].lsn == InvalidXLogRecPtr)
 			continue;
-		work[i].buffer = expected(trail, work[i].block);
+		work[i].buffer = hints != NULL ? hints[work[i].block] : InvalidBuffer;
+		if (!BufferIsValid(work[i].buffer))
+			work[i].buffer = expected(trail, work[i].block);
 		if (BufferIsValid(work[i].buffer))
 			__builtin_prefetch(GetBufferDescriptor(work[i].buffer - 1), 1);
 	}
@@ -81,7 +84,7 @@ request_descriptors(const GjTrail *trail, GjWork *work, int n)
 
 /* Requests the headers of pages. */
 static void
-request_headers(Relation rel, GjTrail *trail, GjWork *work, int n)
+request_headers(Relation rel, GjTrail *trail, Buffer *hints, GjWork *work, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -95,6 +98,8 @@ request_headers(Relation rel, GjTrail *trail, GjWork *work, int n)
 			continue;
 		trail->block = work[i].block;
 		trail->buffer = work[i].buffer;
+		if (hints != NULL)
+			hints[work[i].block] = work[i].buffer;
 		__builtin_prefetch(BufferGetPage(work[i].buffer));
 	}
 }
@@ -137,7 +142,7 @@ look(Relation rel, const GjWork *work, bool *same)
 
 /* Looks at a page wherever it is. */
 static bool
-read_and_look(HeapScanDesc scan, const GjWork *work)
+read_and_look(HeapScanDesc scan, const GjWork *work, Buffer *hints)
 {
 	Buffer		buffer = ReadBufferExtended(scan->rs_base.rs_rd, MAIN_FORKNUM, work->block,
 											RBM_NORMAL, scan->rs_strategy);
@@ -145,6 +150,8 @@ read_and_look(HeapScanDesc scan, const GjWork *work)
 
 	pg_read_barrier();
 	same = same && PageIsAllVisible(BufferGetPage(buffer));
+	if (hints != NULL)
+		hints[work->block] = buffer;
 	ReleaseBuffer(buffer);
 	return same;
 }
@@ -153,11 +160,12 @@ int
 gj_kept_prove_blocks(GjKept *kept, HeapScanDesc scan, GjTrail *trail, GjWork *work, int n)
 {
 	Relation	rel = scan->rs_base.rs_rd;
+	Buffer	   *hints = gj_kept_hints(rel, kept->blocks);
 	int			hits = 0;
 	int			left = 0;
 
-	request_descriptors(trail, work, Min(n, 2 * BATCH));
-	request_headers(rel, trail, work, Min(n, BATCH));
+	request_descriptors(trail, hints, work, Min(n, 2 * BATCH));
+	request_headers(rel, trail, hints, work, Min(n, BATCH));
 	for (int i = 0; i < n; i++)
 	{
 		GjWork		block = work[i];
@@ -167,16 +175,16 @@ gj_kept_prove_blocks(GjKept *kept, HeapScanDesc scan, GjTrail *trail, GjWork *wo
 		{
 			CHECK_FOR_INTERRUPTS();
 			if (n > i + 2 * BATCH)
-				request_descriptors(trail, work + i + 2 * BATCH, Min(n - i - 2 * BATCH, BATCH));
+				request_descriptors(trail, hints, work + i + 2 * BATCH, Min(n - i - 2 * BATCH, BATCH));
 			if (n > i + BATCH)
-				request_headers(rel, trail, work + i + BATCH, Min(n - i - BATCH, BATCH));
+				request_headers(rel, trail, hints, work + i + BATCH, Min(n - i - BATCH, BATCH));
 		}
 		if (block.lsn != InvalidXLogRecPtr)
 		{
 			if (look(rel, &block, &same))
 				hits++;
 			else
-				same = read_and_look(scan, &block);
+				same = read_and_look(scan, &block, hints);
 			if (same)
 			{
 				gj_kept_prove(kept, block.block);
