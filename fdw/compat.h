@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "commands/explain.h"
+#include "executor/execPartition.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -349,6 +350,17 @@ gj_read_heap_page(HeapScanDesc scan, BlockNumber block, Buffer buffer, bool *vis
 	*visible = PageIsAllVisible(BufferGetPage(scan->rs_cbuf));
 	if (!may_be_visible && BufferIsValid(buffer))
 		ReleaseBuffer(buffer);
+#endif
+}
+
+/* The children of an Append that its parameters do not exclude. */
+static inline Bitmapset *
+gj_find_matching_plans(PartitionPruneState *prune)
+{
+#if PG_VERSION_NUM >= 180000
+	return ExecFindMatchingSubPlans(prune, false, NULL);
+#else
+	return ExecFindMatchingSubPlans(prune, false);
 #endif
 }
 

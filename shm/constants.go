@@ -16,8 +16,8 @@ package shm
 
 // Versions, which both sides must have in common.
 const (
-	ProtocolVersion = 6
-	LayoutVersion   = 12
+	ProtocolVersion = 7
+	LayoutVersion   = 13
 )
 
 // Extents.
@@ -61,15 +61,17 @@ const (
 	GroupBitmap = 4088  // bytes of a Bitmap
 	MaxGroups   = 1000  // a larger table is not kept
 
-	MaxEarlyPages = 1 << 20 // bytes of PAGES before ADMITTED
-	PagesAlways   = 0x1     // capture at the first use
-	KeptCapture   = 0x1     // fed blocks are to be sent in CAPTURED
+	MaxInputGroups = 8000    // of all leaves of an input; one with more is not kept
+	MaxEarlyPages  = 1 << 20 // bytes of PAGES before ADMITTED
+	PagesAlways    = 0x1     // capture at the first use
+	PagesMore      = 0x2     // PAGES of another leaf of the input follow
+	KeptCapture    = 0x1     // fed blocks are to be sent in CAPTURED
 )
 
 // The file of kept columns.
 const (
 	KeptMagic   = 0x314b4a47 // "GJK1"
-	KeptColumns = 4096       // most columns of a file
+	KeptColumns = 16384      // most columns of a file
 	WholeTable  = 65535      // KeptColumn.Share
 )
 

@@ -14,18 +14,23 @@ var ErrKept = errors.New("malformed message on kept columns")
 // first. Bits of blocks that do not exist are 0.
 type Bitmap [GroupBitmap]byte
 
-// Pages is gj_pages; Groups pages of the visibility map follow it.
+// Pages is gj_pages, on one leaf of an input. Groups pages of the visibility map follow it,
+// then the numbers of Columns columns in this table, then its name of Length bytes.
 type Pages struct {
 	Input       uint32 `c:"input"`
-	Flags       uint32 `c:"flags"`        // PagesAlways
+	Flags       uint32 `c:"flags"`        // PagesAlways, PagesMore
 	ServerStart int64  `c:"server_start"` // as PostgreSQL counts time
 	Timeline    uint32 `c:"timeline"`
 	Database    uint32 `c:"database"`
 	Tablespace  uint32 `c:"tablespace"`
-	File        uint32 `c:"file"` // relfilenode
+	File        uint32 `c:"file"`     // relfilenode
+	Relation    uint32 `c:"relation"` // pg_class.oid
 	Blocks      uint32 `c:"blocks"`
+	Others      uint32 `c:"others"` // blocks of the leaves for which no Pages come
 	Groups      uint32 `c:"groups"`
 	Flushed     uint64 `c:"flushed"` // what has a lower or the same LSN is on disk
+	Columns     uint32 `c:"columns"`
+	Length      uint32 `c:"length"`
 }
 
 // Group is gj_group, one page of the visibility map.
@@ -50,14 +55,20 @@ const (
 	FeedKept
 )
 
-// Kept is gj_kept, the answer to Pages and KeptGet; Groups states follow it.
+// Kept is gj_kept, the answer to Pages and KeptGet; Leaves leaves and Groups states follow it.
 type Kept struct {
-	Input    uint32   `c:"input"`
-	Mode     FeedMode `c:"mode"`
-	Flags    uint32   `c:"flags"` // KeptCapture
-	Blocks   uint32   `c:"blocks"`
-	Groups   uint32   `c:"groups"`
-	Reserved uint32   `c:"reserved"`
+	Input  uint32   `c:"input"`
+	Mode   FeedMode `c:"mode"`
+	Leaves uint32   `c:"leaves"`
+	Groups uint32   `c:"groups"` // of all leaves
+}
+
+// KeptLeaf is gj_kept_leaf, in the order of Pages.
+type KeptLeaf struct {
+	Relation uint32 `c:"relation"`
+	Blocks   uint32 `c:"blocks"`
+	Flags    uint32 `c:"flags"` // KeptCapture
+	Reserved uint32 `c:"reserved"`
 }
 
 // GroupState says how a group of an input in FeedKept is fed.
@@ -108,8 +119,8 @@ type Captured struct {
 
 // CapturedBlock is gj_captured_block.
 type CapturedBlock struct {
-	LSN      uint64 `c:"lsn"` // of the page; 0: the block must not be kept
-	Block    uint32 `c:"block"`
+	LSN      uint64 `c:"lsn"`       // of the page; 0: the block must not be kept
+	Block    uint32 `c:"block"`     // of the input: group and block there
 	FirstRow uint32 `c:"first_row"` // in the batch
 }
 
@@ -148,6 +159,20 @@ func (m *Bitmap) Count() int {
 	return n
 }
 
+// takeList copies n structures from the start of body. It returns the rest, too.
+func takeList[U Struct](body []byte, n uint32) (list []U, rest []byte, err error) {
+	if int64(len(body)) < int64(n)*int64(Sizeof[U]()) {
+		return nil, nil, fmt.Errorf("%w: %d bytes for a list of %d", ErrKept, len(body), n)
+	}
+	list = make([]U, n)
+	for i := range list {
+		if list[i], body, err = DecodePrefix[U](body); err != nil {
+			return nil, nil, err
+		}
+	}
+	return list, body, nil
+}
+
 // decodeList copies a T from the start of body, and n(T) structures U that must be all
 // that follows it.
 func decodeList[T, U Struct](body []byte, n func(*T) uint32) (v T, list []U, err error) {
@@ -155,41 +180,61 @@ func decodeList[T, U Struct](body []byte, n func(*T) uint32) (v T, list []U, err
 	if err != nil {
 		return v, nil, err
 	}
-	if int64(len(rest)) != int64(n(&v))*int64(Sizeof[U]()) {
-		return v, nil, fmt.Errorf("%w: %d bytes for a list of %d", ErrKept, len(rest), n(&v))
+	if list, rest, err = takeList[U](rest, n(&v)); err == nil && len(rest) != 0 {
+		err = fmt.Errorf("%w: %d bytes after a list of %d", ErrKept, len(rest), n(&v))
 	}
-	list = make([]U, n(&v))
-	for i := range list {
-		if list[i], rest, err = DecodePrefix[U](rest); err != nil {
-			return v, nil, err
-		}
-	}
-	return v, list, nil
+	return v, list, err
 }
 
-// AppendPages appends a PAGES message. It sets p.Groups.
-func AppendPages(dst []byte, p *Pages, groups []Group) []byte {
+// Leaf is a table whose rows an input has, all or some of them.
+type Leaf struct {
+	Groups  []Group // pages of the visibility map, of all blocks
+	Attnums []int16 // of each of the input's columns
+	Name    string
+}
+
+// AppendPages appends a PAGES message. It sets p.Groups, p.Columns and p.Length.
+func AppendPages(dst []byte, p *Pages, leaf *Leaf) []byte {
 	start := len(dst)
-	p.Groups = uint32(len(groups))
-	dst = appendAll(Append(BeginFrame(dst, MsgPages, 0), p), groups)
+	p.Groups, p.Columns, p.Length = uint32(len(leaf.Groups)), uint32(len(leaf.Attnums)), uint32(len(leaf.Name))
+	dst = appendAll(Append(BeginFrame(dst, MsgPages, 0), p), leaf.Groups)
+	for _, n := range leaf.Attnums {
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
+	}
+	dst = append(dst, leaf.Name...)
 	FinishFrame(dst, start)
 	return dst
 }
 
-// DecodePages returns the body of a PAGES message and its pages of the visibility map,
-// which are those of all its blocks.
-func DecodePages(body []byte) (Pages, []Group, error) {
-	p, groups, err := decodeList[Pages, Group](body, func(p *Pages) uint32 { return p.Groups })
+// DecodePages returns the body of a PAGES message and what follows it: the pages of the
+// visibility map are those of all its blocks.
+func DecodePages(body []byte) (Pages, *Leaf, error) {
+	p, rest, err := DecodePrefix[Pages](body)
 	if err != nil {
 		return p, nil, err
 	}
-	if p.Blocks == 0 || len(groups) != Groups(p.Blocks) || p.Flags&^PagesAlways != 0 {
+	leaf := &Leaf{}
+	if leaf.Groups, rest, err = takeList[Group](rest, p.Groups); err != nil {
+		return p, nil, err
+	}
+	if p.Columns > MaxColumns || p.Length > MaxText || len(rest) != 2*int(p.Columns)+int(p.Length) {
+		return p, nil, fmt.Errorf("%w: %d bytes for %d columns and a name of %d bytes", ErrKept, len(rest), p.Columns, p.Length)
+	}
+	for ; len(leaf.Attnums) < int(p.Columns); rest = rest[2:] {
+		leaf.Attnums = append(leaf.Attnums, int16(binary.LittleEndian.Uint16(rest)))
+		if n := leaf.Attnums[len(leaf.Attnums)-1]; n <= 0 {
+			return p, nil, fmt.Errorf("%w: column number %d", ErrKept, n)
+		}
+	}
+	leaf.Name = string(rest)
+	groups := leaf.Groups
+	if p.Blocks == 0 || len(groups) != Groups(p.Blocks) || len(groups) > MaxGroups || p.Flags&^(PagesAlways|PagesMore) != 0 {
 		return p, nil, fmt.Errorf("%w: %d groups of %d blocks, flags %#x", ErrKept, len(groups), p.Blocks, p.Flags)
 	}
 	if last := len(groups) - 1; !groups[last].Visible.Within(GroupLength(p.Blocks, last)) || !fills(groups) {
 		return p, nil, fmt.Errorf("%w: a visible block after the end of the table", ErrKept)
 	}
-	return p, groups, nil
+	return p, leaf, nil
 }
 
 // fills reports whether no group has a bit of a block that no group can have.
@@ -202,11 +247,11 @@ func fills(groups []Group) bool {
 	return true
 }
 
-// AppendKept appends a KEPT message. It sets k.Groups.
-func AppendKept(dst []byte, k *Kept, states []GroupState) []byte {
+// AppendKept appends a KEPT message. It sets k.Leaves and k.Groups.
+func AppendKept(dst []byte, k *Kept, leaves []KeptLeaf, states []GroupState) []byte {
 	start := len(dst)
-	k.Groups = uint32(len(states))
-	dst = Append(BeginFrame(dst, MsgKept, 0), k)
+	k.Leaves, k.Groups = uint32(len(leaves)), uint32(len(states))
+	dst = appendAll(Append(BeginFrame(dst, MsgKept, 0), k), leaves)
 	for _, s := range states {
 		dst = append(dst, byte(s))
 	}
@@ -214,27 +259,34 @@ func AppendKept(dst []byte, k *Kept, states []GroupState) []byte {
 	return dst
 }
 
-// DecodeKept returns the body of a KEPT message and the states of its groups, none in
-// FeedPlain.
-func DecodeKept(body []byte) (Kept, []GroupState, error) {
+// DecodeKept returns the body of a KEPT message, its leaves and the states of their groups;
+// there are none of either in FeedPlain.
+func DecodeKept(body []byte) (Kept, []KeptLeaf, []GroupState, error) {
 	k, rest, err := DecodePrefix[Kept](body)
 	if err != nil {
-		return k, nil, err
+		return k, nil, nil, err
+	}
+	leaves, rest, err := takeList[KeptLeaf](rest, k.Leaves)
+	if err != nil {
+		return k, nil, nil, err
 	}
 	groups := 0
-	if k.Mode == FeedKept {
-		groups = Groups(k.Blocks)
+	for _, l := range leaves {
+		if l.Blocks == 0 || l.Flags&^KeptCapture != 0 || l.Reserved != 0 {
+			return k, nil, nil, fmt.Errorf("%w: a leaf of %d blocks, flags %#x", ErrKept, l.Blocks, l.Flags)
+		}
+		groups += Groups(l.Blocks)
 	}
-	if k.Mode > FeedKept || int64(k.Groups) != int64(groups) || len(rest) != groups || k.Flags&^KeptCapture != 0 || k.Reserved != 0 {
-		return k, nil, fmt.Errorf("%w: mode %d, %d groups of %d blocks in %d bytes, flags %#x", ErrKept, k.Mode, k.Groups, k.Blocks, len(rest), k.Flags)
+	if k.Mode > FeedKept || (k.Mode == FeedKept) != (len(leaves) > 0) || groups > MaxInputGroups || int64(k.Groups) != int64(groups) || len(rest) != groups {
+		return k, nil, nil, fmt.Errorf("%w: mode %d, %d groups of %d leaves in %d bytes", ErrKept, k.Mode, k.Groups, len(leaves), len(rest))
 	}
 	states := make([]GroupState, groups)
 	for i, s := range rest {
 		if states[i] = GroupState(s); states[i] > GroupMixed {
-			return k, nil, fmt.Errorf("%w: a group in state %d", ErrKept, s)
+			return k, nil, nil, fmt.Errorf("%w: a group in state %d", ErrKept, s)
 		}
 	}
-	return k, states, nil
+	return k, leaves, states, nil
 }
 
 // AppendBlocks appends a BLOCKS message. It sets b.LSNs.

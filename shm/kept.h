@@ -6,8 +6,14 @@
  * it has not changed and that all its rows are visible to everybody; every
  * other block is fed.  A group is the blocks of one page of the visibility map.
  *
+ * The rows of an input are those of one table, or of several: the leaves of a
+ * partitioned table or of an inheritance tree.  Each leaf is kept by itself.  The
+ * groups of all leaves of an input are numbered one after another, in the order
+ * of their PAGES, and its blocks by these groups: block b of a group g has the
+ * number g * GJ_GROUP_BLOCKS + b.
+ *
  * The participant that opens a job sends the pages of the visibility map (PAGES)
- * of each input that may be kept, before any participant feeds it.  KEPT says
+ * of each leaf that may be kept, before any participant feeds the input.  KEPT says
  * which groups are fed, served, or both; BLOCKS says the latter by block.
  */
 #ifndef GPUJOIN_KEPT_H
@@ -17,6 +23,7 @@
 
 #define GJ_GROUP_BLOCKS		32672	/* blocks of one page of the visibility map */
 #define GJ_MAX_GROUPS		1000	/* a larger table is not kept */
+#define GJ_MAX_INPUT_GROUPS	8000	/* of all leaves; an input with more is not kept */
 #define GJ_MAX_EARLY_PAGES	(1 << 20)	/* bytes of PAGES before ADMITTED */
 
 /*
@@ -34,12 +41,19 @@ struct gj_pages
 	uint32_t	database;		/* pg_database.oid */
 	uint32_t	tablespace;		/* pg_tablespace.oid */
 	uint32_t	file;			/* the table's file: relfilenode */
+	uint32_t	relation;		/* pg_class.oid, other than that of any other leaf */
 	uint32_t	blocks;			/* > 0: length of the table; what follows is not scanned */
+	uint32_t	others;			/* blocks of the leaves for which no PAGES come */
 	uint32_t	groups;			/* gj_group that follow, of all blocks */
 	uint64_t	flushed;		/* what has a lower or the same LSN is on disk */
+	uint32_t	columns;		/* int16_t that follow those: the number of each of the
+								 * input's columns, hidden ones too, in this table */
+	uint32_t	length;			/* bytes of the table's name, which follows those; at most
+								 * 1024 */
 };
 
 #define GJ_PAGES_ALWAYS	0x1		/* capture at the first use */
+#define GJ_PAGES_MORE	0x2		/* PAGES of another leaf of the input follow */
 
 /* One page of the visibility map. */
 struct gj_group
@@ -66,10 +80,17 @@ struct gj_kept
 {
 	uint32_t	input;
 	uint32_t	mode;			/* enum gj_feed_mode */
-	uint32_t	flags;			/* GJ_KEPT_* */
-	uint32_t	blocks;			/* of gj_pages */
-	uint32_t	groups;			/* states, one byte each, that follow: enum
+	uint32_t	leaves;			/* gj_kept_leaf that follow */
+	uint32_t	groups;			/* states, one byte each, that follow those: enum
 								 * gj_group_state */
+};
+
+/* A leaf, in the order of PAGES. */
+struct gj_kept_leaf
+{
+	uint32_t	relation;		/* of gj_pages */
+	uint32_t	blocks;			/* of gj_pages */
+	uint32_t	flags;			/* GJ_KEPT_* */
 	uint32_t	reserved;		/* must be 0 */
 };
 
@@ -128,7 +149,7 @@ struct gj_captured
 struct gj_captured_block
 {
 	uint64_t	lsn;			/* of the page; 0: the block must not be kept */
-	uint32_t	block;			/* increases within a batch */
+	uint32_t	block;			/* of the input; increases within a batch */
 	uint32_t	first_row;		/* of the block in the batch; equals that of the next
 								 * block if it has no rows */
 };

@@ -10,13 +10,15 @@ import (
 // itself is refused.
 func TestKeptMessages(t *testing.T) {
 	groups := []Group{{LSN: 8, Visible: Bitmap{5}}, {Visible: Bitmap{1}}}
-	pages := AppendPages(nil, &Pages{Blocks: GroupBlocks + 1, Flushed: 9}, groups)[FrameSize:]
-	if p, got, err := DecodePages(pages); err != nil || p.Groups != 2 || !reflect.DeepEqual(got, groups) {
+	leaf := &Leaf{Groups: groups, Attnums: []int16{3, 1}, Name: "a.b"}
+	pages := AppendPages(nil, &Pages{Blocks: GroupBlocks + 1, Flushed: 9}, leaf)[FrameSize:]
+	if p, got, err := DecodePages(pages); err != nil || p.Groups != 2 || p.Columns != 2 || !reflect.DeepEqual(got, leaf) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	states := []GroupState{GroupMixed, GroupKept}
-	kept := AppendKept(nil, &Kept{Mode: FeedKept, Blocks: GroupBlocks + 1}, states)[FrameSize:]
-	if k, got, err := DecodeKept(kept); err != nil || k.Groups != 2 || !reflect.DeepEqual(got, states) {
+	two := []KeptLeaf{{Relation: 5, Blocks: GroupBlocks}, {Relation: 6, Blocks: 1, Flags: KeptCapture}}
+	kept := AppendKept(nil, &Kept{Mode: FeedKept}, two, states)[FrameSize:]
+	if k, leaves, got, err := DecodeKept(kept); err != nil || k.Groups != 2 || !reflect.DeepEqual(leaves, two) || !reflect.DeepEqual(got, states) {
 		t.Errorf("%+v, %v", k, err)
 	}
 	lsns := []uint64{3, 1 << 40}
@@ -40,21 +42,38 @@ func TestKeptMessages(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	_, _, err := DecodePages(pages[:len(pages)-8])
-	refused("a page that is cut off", err)
-	_, _, err = DecodePages(AppendPages(nil, &Pages{Blocks: GroupBlocks + 1}, groups[:1])[FrameSize:])
-	refused("too few pages", err)
-	_, _, err = DecodePages(AppendPages(nil, &Pages{Blocks: 2}, groups[:1])[FrameSize:])
-	refused("a visible block after the end", err)
-	_, _, err = DecodePages(AppendPages(nil, &Pages{}, nil)[FrameSize:])
-	refused("an empty table", err)
-	_, _, err = DecodeKept(AppendKept(nil, &Kept{Mode: FeedKept, Blocks: 1}, states)[FrameSize:])
-	refused("too many states", err)
-	_, _, err = DecodeKept(AppendKept(nil, &Kept{Blocks: 1}, states[:1])[FrameSize:])
-	refused("states without need", err)
-	_, _, err = DecodeKept(AppendKept(nil, &Kept{Mode: FeedKept, Blocks: 1}, []GroupState{3})[FrameSize:])
-	refused("an unknown state", err)
-	_, _, err = DecodeBlocks(blocks[:len(blocks)-8])
+	for what, body := range map[string][]byte{
+		"a page that is cut off":        pages[:GroupBitmap],
+		"a name that is cut off":        pages[:len(pages)-1],
+		"too few pages":                 AppendPages(nil, &Pages{Blocks: GroupBlocks + 1}, &Leaf{Groups: groups[:1]})[FrameSize:],
+		"a visible block after the end": AppendPages(nil, &Pages{Blocks: 2}, &Leaf{Groups: groups[:1]})[FrameSize:],
+		"an empty table":                AppendPages(nil, &Pages{}, &Leaf{})[FrameSize:],
+		"a flag without a meaning":      AppendPages(nil, &Pages{Blocks: 8, Flags: 4}, &Leaf{Groups: groups[:1]})[FrameSize:],
+		"a column without a number":     AppendPages(nil, &Pages{Blocks: 8}, &Leaf{Groups: groups[:1], Attnums: []int16{1, 0}})[FrameSize:],
+		"a system column":               AppendPages(nil, &Pages{Blocks: 8}, &Leaf{Groups: groups[:1], Attnums: []int16{-1}})[FrameSize:],
+		"too long a name":               AppendPages(nil, &Pages{Blocks: 8}, &Leaf{Groups: groups[:1], Name: string(make([]byte, MaxText+1))})[FrameSize:],
+		"too large a table":             AppendPages(nil, &Pages{Blocks: MaxGroups*GroupBlocks + 1}, &Leaf{Groups: make([]Group, MaxGroups+1)})[FrameSize:],
+	} {
+		_, _, err := DecodePages(body)
+		refused(what, err)
+	}
+	one := []KeptLeaf{{Blocks: 1}}
+	for what, body := range map[string][]byte{
+		"too many states":             AppendKept(nil, &Kept{Mode: FeedKept}, one, states)[FrameSize:],
+		"too few states":              AppendKept(nil, &Kept{Mode: FeedKept}, two, states[:1])[FrameSize:],
+		"states without need":         AppendKept(nil, &Kept{}, one, states[:1])[FrameSize:],
+		"no leaf":                     AppendKept(nil, &Kept{Mode: FeedKept}, nil, nil)[FrameSize:],
+		"an unknown state":            AppendKept(nil, &Kept{Mode: FeedKept}, one, []GroupState{3})[FrameSize:],
+		"an empty leaf":               AppendKept(nil, &Kept{Mode: FeedKept}, []KeptLeaf{{}}, nil)[FrameSize:],
+		"a flag of a leaf, not known": AppendKept(nil, &Kept{Mode: FeedKept}, []KeptLeaf{{Blocks: 1, Flags: 2}}, states[:1])[FrameSize:],
+		"leaves that are cut off":     kept[:20],
+		"too many groups": AppendKept(nil, &Kept{Mode: FeedKept}, []KeptLeaf{{Blocks: MaxInputGroups*GroupBlocks + 1}},
+			make([]GroupState, MaxInputGroups+1))[FrameSize:],
+	} {
+		_, _, _, err := DecodeKept(body)
+		refused(what, err)
+	}
+	_, _, err := DecodeBlocks(blocks[:len(blocks)-8])
 	refused("too few LSNs", err)
 	_, _, err = DecodeBlocks(AppendBlocks(nil, &Blocks{Prove: Bitmap{1}}, lsns)[FrameSize:])
 	refused("too many LSNs", err)

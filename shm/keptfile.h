@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define GJ_KEPT_MAGIC	0x314b4a47	/* "GJK1" */
-#define GJ_KEPT_COLUMNS	4096	/* most columns of a file: those with the most bytes */
+#define GJ_KEPT_COLUMNS	16384	/* most columns of a file: those with the most bytes */
 #define GJ_WHOLE_TABLE	65535	/* gj_kept_column.share */
 
 /* At the start of the file; gj_kept_column follow. */

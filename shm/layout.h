@@ -19,8 +19,8 @@
 #ifndef GPUJOIN_LAYOUT_H
 #define GPUJOIN_LAYOUT_H
 
-#define GJ_PROTOCOL_VERSION 6
-#define GJ_LAYOUT_VERSION	12
+#define GJ_PROTOCOL_VERSION 7
+#define GJ_LAYOUT_VERSION	13
 
 #include "extent.h"
 #include "filter.h"

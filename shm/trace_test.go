@@ -37,9 +37,10 @@ func TestGoldenTrace(t *testing.T) {
 		AppendFrame(nil, MsgFilterGet, 0, &FilterGet{Filter: 2}),
 		AppendFrame(nil, MsgFilter, 1, &Filter{Extent: 102, Filter: 2, Kind: uint32(FilterBloom)}),
 		AppendFrame(nil, MsgFiltered, 0, &Filtered{Filter: 2, Tested: 1000, Dropped: 990}),
-		AppendPages(nil, &Pages{Flags: PagesAlways, ServerStart: -5, Timeline: 1, Database: 5, Tablespace: 1663, File: 16385, Blocks: 3, Flushed: 9}, []Group{{LSN: 8, Visible: Bitmap{5}}}),
+		AppendPages(nil, &Pages{Flags: PagesAlways, ServerStart: -5, Timeline: 1, Database: 5, Tablespace: 1663, File: 16385, Relation: 16384, Blocks: 3, Flushed: 9},
+			&Leaf{Groups: []Group{{LSN: 8, Visible: Bitmap{5}}}, Attnums: []int16{1}, Name: "public.t"}),
 		AppendFrame(nil, MsgKeptGet, 0, &KeptGet{Input: 1}),
-		AppendKept(nil, &Kept{Input: 1, Mode: FeedKept, Flags: KeptCapture, Blocks: GroupBlocks + 1}, []GroupState{GroupKept, GroupMixed}),
+		AppendKept(nil, &Kept{Input: 1, Mode: FeedKept}, []KeptLeaf{{Relation: 16384, Flags: KeptCapture, Blocks: GroupBlocks + 1}}, []GroupState{GroupKept, GroupMixed}),
 		AppendFrame(nil, MsgBlocksGet, 0, &BlocksGet{Input: 1, Group: 1}),
 		AppendBlocks(nil, &Blocks{Input: 1, Group: 1, Prove: Bitmap{1}}, []uint64{7}),
 		AppendFrame(nil, MsgProved, 0, &Proved{Input: 1, Group: 1, Blocks: Bitmap{1}}),
@@ -106,7 +107,7 @@ func TestDump(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=12 chain=7", "filter version=12 kind=2 bytes=8 keys=3", "status file version=12", "pid=5"} {
+	for _, want := range []string{"batch rows=3 columns=5", "... 1 more", "extent of a chain version=13 chain=7", "filter version=13 kind=2 bytes=8 keys=3", "status file version=13", "pid=5"} {
 		if !bytes.Contains(out.Bytes(), []byte(want)) {
 			t.Errorf("no %q in:\n%s", want, out.Bytes())
 		}

@@ -60,7 +60,8 @@ type input struct {
 	relation joincore.Relation
 	extents  []*memory.Extent
 	complete bool       // no participant feeds further rows; known only of sources of filters
-	asked    bool       // PAGES came
+	asking   *keptInput // PAGES of some leaves came; nil: of none, or of all
+	asked    bool       // PAGES of all leaves came
 	kept     *keptInput // nil: in the mode PLAIN
 	dropped  bool       // kept was released
 }

@@ -27,37 +27,11 @@ func (m keptMemory) Extent() (kept.Extent, error) {
 	return kept.Extent{Data: e.Data, Release: e.Release}, nil
 }
 
-// keptInput is an input in the mode KEPT. It is guarded by job.mu; its lease has a lock of its
-// own.
-type keptInput struct {
-	lease    *kept.Lease
-	answer   []byte // KEPT, for those that attach
-	groups   int
-	segments []joincore.Segment // what is served, once all participants have fed the input
-	settled  bool               // segments are set
-	users    int                // the job, and the filters that are being made
-	complete bool               // all participants have fed
-}
-
-// release ends a use. The lease ends with the last one, because only it keeps the segments.
-func (k *keptInput) release() {
-	if k.users--; k.users == 0 {
-		k.lease.Close(k.complete)
-	}
-}
-
-// settle returns the rows that are served.
-func (k *keptInput) settle() []joincore.Segment {
-	if !k.settled {
-		k.segments, k.settled = k.lease.Segments(), true
-	}
-	return k.segments
-}
-
-// pages answers what is kept of an input (PAGES). Only the participant that has opened the job
-// may ask, before any other attaches: these have to learn the same.
+// pages takes the pages of a leaf of an input (PAGES), and answers what is kept of the input
+// when it has those of the last leaf. Only the participant that has opened the job may send
+// them, before any other attaches: these have to learn the same.
 func (j *job) pages(p *participant, body []byte) error {
-	v, groups, err := shm.DecodePages(body)
+	v, pages, err := shm.DecodePages(body)
 	if err != nil {
 		return violation("%v", err)
 	}
@@ -69,20 +43,32 @@ func (j *job) pages(p *participant, body []byte) error {
 	if int64(v.Input) >= int64(len(j.inputs)) || !j.inputs[v.Input].Kept {
 		return violation("PAGES of input %d, which may not be kept", v.Input)
 	}
-	if in := &j.fed[v.Input]; in.kept != nil || in.asked || p.feeding || p.fed || j.exec != nil || len(j.participants) > 1 {
+	in := &j.fed[v.Input]
+	if in.asked || p.feeding || p.fed || j.exec != nil || len(j.participants) > 1 {
 		return violation("PAGES of input %d twice, or too late", v.Input)
 	}
-	j.fed[v.Input].asked = true
-	answer := shm.AppendKept(nil, &shm.Kept{Input: v.Input, Blocks: v.Blocks}, nil)
-	if lease := j.lease(&v, groups); lease != nil {
-		answer = j.keep(&v, lease)
+	if in.asking == nil {
+		in.asking = &keptInput{users: 1}
 	}
-	p.out.send(answer)
+	k := in.asking
+	if len(pages.Attnums) != len(j.inputs[v.Input].Columns) {
+		return violation("PAGES of input %d: %d numbers of %d columns", v.Input, len(pages.Attnums), len(j.inputs[v.Input].Columns))
+	}
+	leaf := keptLeaf{relation: v.Relation, blocks: v.Blocks, first: k.groups, groups: len(pages.Groups)}
+	if k.groups+leaf.groups > shm.MaxInputGroups || k.has(v.Relation) {
+		return violation("PAGES of input %d: table %d came twice, or there are more than %d groups", v.Input, v.Relation, shm.MaxInputGroups)
+	}
+	leaf.lease = j.lease(&v, pages)
+	k.add(leaf)
+	if v.Flags&shm.PagesMore == 0 {
+		in.asked = true
+		p.out.send(j.decide(&v))
+	}
 	return nil
 }
 
-// lease returns the job's hold on what is kept of an input, nil if there is nothing to gain.
-func (j *job) lease(v *shm.Pages, groups []shm.Group) *kept.Lease {
+// lease returns the job's hold on what is kept of a leaf, nil if there is nothing to gain.
+func (j *job) lease(v *shm.Pages, pages *shm.Leaf) *kept.Lease {
 	if j.srv.kept == nil || j.srv.unkept.has(j.decoded.Text) {
 		return nil
 	}
@@ -92,7 +78,7 @@ func (j *job) lease(v *shm.Pages, groups []shm.Group) *kept.Lease {
 			System: j.cluster, Start: v.ServerStart, Timeline: v.Timeline,
 			Database: v.Database, Tablespace: v.Tablespace, File: v.File,
 		},
-		Blocks: v.Blocks, Flushed: v.Flushed, Now: time.Now(), Name: in.Name, Job: j.id, PID: j.pid,
+		Blocks: v.Blocks, Flushed: v.Flushed, Now: time.Now(), Name: pages.Name, Job: j.id, PID: j.pid,
 	}
 	if v.Flags&shm.PagesAlways != 0 {
 		r.Policy = kept.Always
@@ -100,62 +86,66 @@ func (j *job) lease(v *shm.Pages, groups []shm.Group) *kept.Lease {
 	columns := j.decoded.Columns(int(v.Input))
 	for i, c := range in.Columns {
 		r.Columns = append(r.Columns, kept.Column{
-			Attnum: c.Attnum, Type: c.Type, Typmod: c.Typmod, Collation: c.Collation, Form: c.Form, Scale: c.Scale, Physical: columns[i],
+			Attnum: pages.Attnums[i], Type: c.Type, Typmod: c.Typmod, Collation: c.Collation, Form: c.Form, Scale: c.Scale, Physical: columns[i],
 		})
 	}
-	for i := range groups {
-		r.Groups = append(r.Groups, kept.Group{LSN: groups[i].LSN, Visible: groups[i].Visible[:]})
+	for i := range pages.Groups {
+		r.Groups = append(r.Groups, kept.Group{LSN: pages.Groups[i].LSN, Visible: pages.Groups[i].Visible[:]})
 	}
 	l := j.srv.kept.Open(r)
-	if !j.reserveFor(v, l) || !l.Kept() {
+	if !l.Kept() {
 		l.Close(false)
 		return nil
 	}
 	return l
 }
 
-// reserveFor changes the reservation to what an input in the mode KEPT is expected to need:
-// what is served needs no memory of the job, what is captured is fed unfiltered. If there is
-// no memory for the latter, nothing is captured. It reports whether the mode can be used.
-func (j *job) reserveFor(v *shm.Pages, l *kept.Lease) bool {
-	size := float64(j.srv.store.ExtentSize())
-	fed := float64(l.Unserved()) / float64(v.Blocks)
-	before := j.extents(int(v.Input))
-	need := func(share float64) int64 {
-		extents := fed*share + float64(j.open.Participants) + 1
-		return int64((extents - before) * size)
-	}
-	if l.Capture() && j.account.Resize(need(max(before, float64(v.Blocks)*heapBlock/size))) {
-		return true
-	}
-	l.Decline()
-	return j.account.Resize(min(0, need(before)))
-}
-
-// heapBlock is the size of a block of a table, in bytes: about what its rows take when all its
-// columns are fed.
-const heapBlock = 8192
-
-// keep puts an input into the mode KEPT and returns the answer to PAGES.
-func (j *job) keep(v *shm.Pages, l *kept.Lease) []byte {
+// decide chooses the mode of an input, all leaves of which are known, and returns the answer to
+// PAGES. v is on the last leaf.
+func (j *job) decide(v *shm.Pages) []byte {
 	in := &j.fed[v.Input]
+	k := in.asking
+	in.asking = nil
+	if !j.reserveFor(v, k) || !k.drop() {
+		k.release()
+		return shm.AppendKept(nil, &shm.Kept{Input: v.Input}, nil, nil)
+	}
+	in.kept = k
 	in.relation.Columns = j.decoded.Columns(int(v.Input))
 	in.shapes = nil
 	for _, c := range in.relation.Columns {
 		in.shapes = append(in.shapes, shapeOf(c))
 	}
-	m := shm.Kept{Input: v.Input, Mode: shm.FeedKept, Blocks: v.Blocks}
-	if l.Capture() {
-		m.Flags = shm.KeptCapture
-	}
-	states := make([]shm.GroupState, shm.Groups(v.Blocks))
-	for i := range states {
-		states[i] = shm.GroupState(l.State(i))
-	}
-	in.kept = &keptInput{lease: l, groups: len(states), users: 1}
-	in.kept.answer = shm.AppendKept(nil, &m, states)
-	return in.kept.answer
+	leaves, states := k.states()
+	k.answer = shm.AppendKept(nil, &shm.Kept{Input: v.Input, Mode: shm.FeedKept}, leaves, states)
+	return slices.Clone(k.answer)
 }
+
+// reserveFor changes the reservation to what an input in the mode KEPT is expected to need:
+// what is served needs no memory of the job, what is captured is fed unfiltered. If there is
+// no memory for the latter, nothing is captured. It reports whether the mode can be used.
+func (j *job) reserveFor(v *shm.Pages, k *keptInput) bool {
+	size := float64(j.srv.store.ExtentSize())
+	blocks, unserved, captured := k.blocks()
+	all := float64(blocks) + float64(v.Others)
+	before := j.extents(int(v.Input))
+	need := func(extents float64) int64 {
+		return int64((extents + float64(j.open.Participants) + 1 - before) * size)
+	}
+	fed := (float64(unserved) + float64(v.Others)) / all
+	if captured > 0 {
+		rest := fed - float64(captured)/all
+		if j.account.Resize(need(rest*before + max(before*float64(captured)/all, float64(captured)*heapBlock/size))) {
+			return true
+		}
+	}
+	k.decline()
+	return j.account.Resize(min(0, need(fed*before)))
+}
+
+// heapBlock is the size of a block of a table, in bytes: about what its rows take when all its
+// columns are fed.
+const heapBlock = 8192
 
 // keptGet tells a participant that has attached what is kept of an input (KEPT_GET).
 func (j *job) keptGet(p *participant, v *shm.KeptGet) error {
@@ -171,7 +161,7 @@ func (j *job) keptGet(p *participant, v *shm.KeptGet) error {
 	if k := j.fed[v.Input].kept; k != nil {
 		p.out.send(slices.Clone(k.answer))
 	} else {
-		p.out.send(shm.AppendKept(nil, &shm.Kept{Input: v.Input}, nil))
+		p.out.send(shm.AppendKept(nil, &shm.Kept{Input: v.Input}, nil, nil))
 	}
 	return nil
 }
@@ -199,11 +189,12 @@ func (j *job) blocksGet(p *participant, v *shm.BlocksGet) error {
 	if err != nil {
 		return err
 	}
-	if int64(v.Group) >= int64(k.groups) {
-		return violation("BLOCKS_GET of group %d of %d", v.Group, k.groups)
+	leaf, group := k.leafOf(v.Group)
+	if leaf == nil {
+		return violation("BLOCKS_GET of group %d of %d, of which nothing is kept", v.Group, k.groups)
 	}
 	p.feeding = true
-	served, prove, lsns := k.lease.Blocks(int(v.Group))
+	served, prove, lsns := leaf.Blocks(group)
 	p.out.send(shm.AppendBlocks(nil, &shm.Blocks{
 		Input: v.Input, Group: v.Group, Kept: shm.Bitmap(served), Prove: shm.Bitmap(prove),
 	}, lsns))
@@ -222,7 +213,11 @@ func (j *job) proved(p *participant, v *shm.Proved) error {
 		return err
 	}
 	p.feeding = true
-	if err := k.lease.Proved(int(min(v.Group, shm.MaxGroups)), v.Blocks[:]); err != nil {
+	leaf, group := k.leafOf(v.Group)
+	if leaf == nil {
+		return violation("PROVED of group %d of %d, of which nothing is kept", v.Group, k.groups)
+	}
+	if err := leaf.Proved(group, v.Blocks[:]); err != nil {
 		return violation("input %d: %v", v.Input, err)
 	}
 	return nil
@@ -235,17 +230,13 @@ func (j *job) captured(p *participant, body []byte) error {
 	if err != nil {
 		return violation("%v", err)
 	}
-	blocks := make([]kept.Block, len(list))
-	for i, b := range list {
-		blocks[i] = kept.Block{Number: b.Block, First: b.FirstRow, LSN: b.LSN}
-	}
 	filled := &shm.Filled{Extent: v.Extent, Input: v.Input, Rows: v.Rows}
 	return j.fill(p, filled, func(seg joincore.Segment, e *memory.Extent) error {
 		k, err := j.keptOf(p, shm.MsgCaptured, v.Input)
 		if err != nil {
 			return err
 		}
-		if err := k.lease.Captured(seg, blocks, e); err != nil {
+		if err := k.captured(seg, list, e); err != nil {
 			return violation("input %d: %v", v.Input, err)
 		}
 		return nil
@@ -287,9 +278,14 @@ func (j *job) serveKept() error {
 // freeKept ends the job's leases. The caller holds j.mu and ensures that no join reads them.
 func (j *job) freeKept() {
 	for i := range j.fed {
-		if k := j.fed[i].kept; k != nil && !j.fed[i].dropped {
-			j.fed[i].dropped = true
-			k.release()
+		in := &j.fed[i]
+		if in.kept != nil && !in.dropped {
+			in.dropped = true
+			in.kept.release()
+		}
+		if in.asking != nil {
+			in.asking.release()
+			in.asking = nil
 		}
 	}
 	j.srv.budget.Relieve()

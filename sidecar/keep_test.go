@@ -23,7 +23,7 @@ func pagesOf(input uint32) []byte {
 	g.Visible[0] = 0b111
 	return shm.AppendPages(nil, &shm.Pages{
 		Input: input, Flags: shm.PagesAlways, ServerStart: 1, Timeline: 1, Database: 5, Tablespace: 1663, File: 10 + input, Blocks: 3, Flushed: 9,
-	}, []shm.Group{g})
+	}, &shm.Leaf{Groups: []shm.Group{g}, Attnums: []int16{1, 2, 3}, Name: "public.t"})
 }
 
 // sendOpen opens a job without waiting for the answer.
@@ -63,7 +63,7 @@ func TestEarlyPages(t *testing.T) {
 	}
 	c := r.dial(1)
 	early(c, shm.Open{}, keptJob(10, 10, 10))
-	last, _, err := shm.DecodeKept(answers(t, c, shm.MsgAdmitted, shm.MsgKept, shm.MsgKept))
+	last, _, _, err := shm.DecodeKept(answers(t, c, shm.MsgAdmitted, shm.MsgKept, shm.MsgKept))
 	if err != nil || last.Input != 0 || last.Mode != shm.FeedKept {
 		t.Errorf("the last answer is %+v, %v", last, err)
 	}

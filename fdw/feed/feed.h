@@ -49,6 +49,8 @@ typedef struct GjShared
 	uint64		cost_us;		/* time that the failure took */
 	pg_atomic_flag taken[GJ_MAX_INPUTS];	/* claimed by one participant */
 	bool		kept[GJ_MAX_INPUTS];	/* fed by state; written with job */
+	pg_atomic_uint32 next_part[GJ_MAX_INPUTS]; /* of those that one participant feeds:
+												 * not claimed yet */
 	pg_atomic_uint32 next_block[GJ_MAX_INPUTS]; /* kept: not claimed yet */
 	GjBlockCounts blocks[GJ_MAX_INPUTS];	/* of all participants, under mutex */
 	Size		report_size;	/* allocated bytes of report */
@@ -106,6 +108,8 @@ extern void gj_shared_count_blocks(GjShared *shared, int input, const GjBlockCou
 /* ---- feed ---- */
 
 typedef struct GjPageFeed GjPageFeed;	/* feed/page/page.h */
+typedef struct GjPart GjPart;	/* feed/parts.h */
+typedef struct GjParts GjParts;
 typedef struct GjKept GjKept;	/* feed/kept/kept.h */
 typedef struct GjKeptFeed GjKeptFeed;	/* feed/kept/scan.c */
 
@@ -114,7 +118,7 @@ typedef struct GjFeeder
 {
 	const GjPlan *plan;
 	PlanState **inputs;			/* plan->ninputs children */
-	GjPageFeed **page_feeds;	/* one an input; created on first use */
+	GjPageFeed **page_feeds;	/* one an input that is one table; created on first use */
 	GjKeptFeed **kept_feeds;	/* the same for inputs that are fed by state */
 	GjKeyFilter *filters;		/* plan->nfilters, of this scan */
 	MemoryContext context;		/* of the query */
@@ -125,6 +129,7 @@ typedef struct GjFeeder
 	GjShared   *shared;			/* parallel node with workers, else NULL */
 	MemoryContext run_context;	/* reset after the scan */
 	GjChain		chain;			/* of this participant's long values */
+	GjParts   **parts;			/* of each input; NULL: not known yet */
 	GjKept	  **kept;			/* how to feed each input; NULL: all of it */
 	GjBlockCounts *blocks;		/* of each input that is fed by state */
 } GjFeeder;
@@ -156,12 +161,11 @@ extern bool gj_kept_open(GjFeeder *feeder, GjLink *link, GjShared *shared,
 extern bool gj_feed(GjFeeder *feeder, GjLink *link, GjShared *shared,
 					MemoryContext run_context);
 
-/* feed/feed.c: writes all rows of a child plan. */
-extern bool gj_feed_child(GjFeeder *feeder, int input, GjWriter *writer);
+/* feed/child.c: writes all rows of a plan that delivers rows of an input. */
+extern bool gj_feed_child(GjFeeder *feeder, int input, PlanState *child, GjWriter *writer);
 
-/* feed/page/scan.c: does the input's child allow a page feed in this execution? */
-extern bool gj_page_feed_possible(const GjFeeder *feeder, int input);
-extern bool gj_feed_page(GjFeeder *feeder, int input, GjWriter *writer);
+/* feed/page/scan.c: the same for a part that is read from heap pages. */
+extern bool gj_feed_page(GjFeeder *feeder, int input, const GjPart *part, GjWriter *writer);
 
 /*
  * feed/kept/states.c: a participant that has attached learns how to feed an
@@ -170,8 +174,8 @@ extern bool gj_feed_page(GjFeeder *feeder, int input, GjWriter *writer);
 extern bool gj_kept_get(GjFeeder *feeder, int input);
 
 /*
- * feed/kept/scan.c: feeds the blocks of an input that the daemon does not have.  writer
- * writes all columns, hidden ones too.
+ * feed/kept/scan.c: feeds the blocks that the daemon does not have of the parts of an input
+ * that are fed by state.  writer writes all columns, hidden ones too.
  */
 extern bool gj_feed_kept(GjFeeder *feeder, int input, GjWriter *writer);
 

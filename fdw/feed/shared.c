@@ -69,6 +69,7 @@ gj_shared_reset(GjShared *shared)
 	for (int i = 0; i < GJ_MAX_INPUTS; i++)
 	{
 		pg_atomic_clear_flag(&shared->taken[i]);
+		pg_atomic_write_u32(&shared->next_part[i], 0);
 		pg_atomic_write_u32(&shared->next_block[i], 0);
 	}
 }
@@ -85,6 +86,7 @@ gj_shared_init(GjShared *shared, const GjPlan *plan, const char *socket,
 	for (int i = 0; i < GJ_MAX_INPUTS; i++)
 	{
 		pg_atomic_init_flag(&shared->taken[i]);
+		pg_atomic_init_u32(&shared->next_part[i], 0);
 		pg_atomic_init_u32(&shared->next_block[i], 0);
 	}
 	strlcpy(shared->socket, socket ? socket : "", sizeof(shared->socket));

@@ -188,6 +188,13 @@ extern bool gj_writer_next(GjWriter *writer);
 /* Hands over the current batch, if any, and releases the extent. */
 extern bool gj_writer_finish(GjWriter *writer);
 
+/* The rows that were written so far. */
+static inline uint64
+gj_writer_rows(const GjWriter *writer)
+{
+	return writer->total_rows + writer->rows;
+}
+
 /*
  * feed/encode.c: appends the values of one column for n rows after those
  * already in the batch.  Returns how many it appended and, if fewer than n,

@@ -32,8 +32,8 @@ func (b *batch) release() {
 }
 
 // Captured takes a batch of the rows of whole blocks, unfiltered, with all columns of the
-// request in their order, and with the blocks in the order of their rows. It retains the
-// source. An error wraps ErrLease or joincore.ErrInvalid; then nothing is recorded.
+// request in their order, and with the blocks in the order of their rows. Rows before the
+// first block are not of this table. It retains the source. An error wraps ErrLease or joincore.ErrInvalid; then nothing is recorded.
 func (l *Lease) Captured(seg joincore.Segment, blocks []Block, source Source) error {
 	if !l.capture {
 		return fmt.Errorf("%w: blocks of a scan that does not capture", ErrLease)
@@ -75,7 +75,7 @@ func (l *Lease) blocksOf(rows int, blocks []Block) ([]captured, error) {
 		switch {
 		case b.Number >= l.request.Blocks || int(b.Number/GroupBlocks) >= len(l.request.Groups):
 			return nil, fmt.Errorf("%w: captured block %d of %d in %d groups", ErrLease, b.Number, l.request.Blocks, len(l.request.Groups))
-		case i == 0 && b.First != 0, end < b.First, int64(end) > int64(rows), end-b.First > mostRows:
+		case end < b.First, int64(end) > int64(rows), end-b.First > mostRows:
 			return nil, fmt.Errorf("%w: rows %d to %d of %d for captured block %d", ErrLease, b.First, end, rows, b.Number)
 		}
 		list = append(list, captured{b.Number, b.First, uint16(end - b.First), b.LSN})

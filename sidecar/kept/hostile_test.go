@@ -210,7 +210,7 @@ func TestCapturedRefusesNonsense(t *testing.T) {
 	}{
 		{"no blocks", seg, nil},
 		{"a block behind the table", seg, []Block{{Number: 10, LSN: 5}}},
-		{"rows before the first block", seg, []Block{{Number: 1, First: 1, LSN: 5}}},
+		{"a first row behind the only one", seg, []Block{{Number: 1, First: 4, LSN: 5}}},
 		{"rows in disorder", seg, []Block{{Number: 1, LSN: 5}, {Number: 2, First: 2, LSN: 5}, {Number: 3, First: 1, LSN: 5}}},
 		{"a first row behind the batch", seg, []Block{{Number: 1, LSN: 5}, {Number: 2, First: 4, LSN: 5}}},
 		{"a block twice in a batch", seg, []Block{{Number: 1, LSN: 5}, {Number: 1, First: 2, LSN: 5}}},

@@ -22,7 +22,8 @@
 
 struct GjCaptureFeed
 {
-	GjPageFeed *whole;
+	GjPageFeed *whole;			/* of the present leaf */
+	uint32		first;			/* number of its first block in the input */
 	GjWriter	writer;
 	GjCapture	blocks;			/* of its batch */
 	MemoryContext context;
@@ -30,13 +31,11 @@ struct GjCaptureFeed
 };
 
 GjCaptureFeed *
-gj_capture_begin(GjFeeder *feeder, int input, GjPageFeed *whole, const GjWriter *writer,
-				 int sharers)
+gj_capture_begin(GjFeeder *feeder, int input, const GjWriter *writer, int sharers)
 {
 	MemoryContext old = MemoryContextSwitchTo(feeder->run_context);
 	GjCaptureFeed *capture = palloc0(sizeof(GjCaptureFeed));
 
-	capture->whole = whole;
 	capture->context = feeder->run_context;
 	gj_writer_init(&capture->writer, feeder->link, &feeder->chain, feeder->plan, input,
 				   writer->ncolumns, sharers, writer->scratch);
@@ -44,6 +43,13 @@ gj_capture_begin(GjFeeder *feeder, int input, GjPageFeed *whole, const GjWriter 
 	capture->writer.expected = 0;
 	MemoryContextSwitchTo(old);
 	return capture;
+}
+
+void
+gj_capture_leaf(GjCaptureFeed *capture, GjPageFeed *whole, uint32 first)
+{
+	capture->whole = whole;
+	capture->first = first;
 }
 
 GjWriter *
@@ -92,7 +98,7 @@ note(GjCaptureFeed *capture, BlockNumber block, XLogRecPtr lsn, uint32 first)
 	}
 	blocks->blocks[blocks->n++] = (struct gj_captured_block)
 	{
-		.lsn = lsn, .block = block, .first_row = first
+		.lsn = lsn, .block = capture->first + block, .first_row = first
 	};
 	if (blocks->n == MOST_BLOCKS)
 	{

@@ -25,8 +25,14 @@ typedef enum GjCaptured
 } GjCaptured;
 
 /* Begins to capture blocks of an input.  writer is that of its other rows. */
-extern GjCaptureFeed *gj_capture_begin(GjFeeder *feeder, int input, GjPageFeed *whole,
-									   const GjWriter *writer, int sharers);
+extern GjCaptureFeed *gj_capture_begin(GjFeeder *feeder, int input, const GjWriter *writer,
+									   int sharers);
+
+/*
+ * The blocks that follow are those of a leaf, which whole reads.  In the input, they
+ * are numbered from first on.  A batch may have blocks of several leaves.
+ */
+extern void gj_capture_leaf(GjCaptureFeed *capture, GjPageFeed *whole, uint32 first);
 
 /*
  * Writes all rows of the scan's page, which gj_find_visible_tuples() has found at

@@ -52,14 +52,26 @@ is_snapshot_served(Snapshot snapshot)
 bool
 gj_kept_allowed(const GjFeeder *feeder, int input)
 {
-	const ScanState *scan;
+	const GjParts *parts = feeder->parts[input];
+
+	if (feeder->inputs[input]->state->es_epq_active != NULL)
+		return false;
+	for (int i = 0; i < parts->n; i++)
+		if (!parts->parts[i].paged && feeder->plan->inputs[input].nhidden > 0)
+			return false;
+	return true;
+}
+
+bool
+gj_kept_allowed_part(const GjPart *part)
+{
+	const ScanState *scan = (const ScanState *) part->child;
 	Snapshot	snapshot;
 
-	if (!gj_may_keep(feeder->plan, input) || !gj_page_feed_possible(feeder, input))
+	if (!part->paged)
 		return false;
-	scan = (const ScanState *) feeder->inputs[input];
 	snapshot = scan->ss_currentScanDesc != NULL ? scan->ss_currentScanDesc->rs_snapshot :
 		scan->ps.state->es_snapshot;
-	return scan->ps.state->es_epq_active == NULL && is_snapshot_served(snapshot) &&
-		is_logged_table(scan->ss_currentRelation) && has_page_conditions(scan);
+	return is_snapshot_served(snapshot) && is_logged_table(scan->ss_currentRelation) &&
+		has_page_conditions(scan);
 }

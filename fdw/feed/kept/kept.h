@@ -17,13 +17,26 @@
 #include "utils/relcache.h"
 
 #include "feed/feed.h"
+#include "feed/parts.h"
 #include "feed/writer.h"
 
-/* How to feed an input of this scan. */
+/* A leaf of an input, or its only table. */
+typedef struct GjKeptLeaf
+{
+	GjPart	   *part;
+	uint32		blocks;			/* of the table; what follows is not scanned */
+	uint32		first;			/* its first group */
+	bool		capture;		/* send whole blocks that may be kept */
+} GjKeptLeaf;
+
+/*
+ * How to feed an input of this scan.  The groups of all leaves are numbered one after
+ * another.
+ */
 struct GjKept
 {
-	bool		capture;		/* send whole blocks that may be kept */
-	uint32		blocks;			/* of the table; what follows is not scanned */
+	int			nleaves;
+	GjKeptLeaf *leaves;
 	uint32		groups;
 	uint8	   *states;			/* enum gj_group_state */
 
@@ -41,15 +54,21 @@ struct GjKept
 /* ---- which inputs may be kept: feed/kept/gates.c ---- */
 
 /*
+ * May the daemon keep leaves of an input in this execution?  It evaluates the
+ * conditions of all rows that are fed, so it must get the columns that they read.
+ */
+extern bool gj_kept_allowed(const GjFeeder *feeder, int input);
+
+/*
  * Are the facts that prove that a block has not changed valid for this table and
  * the snapshot of this execution?
  */
-extern bool gj_kept_allowed(const GjFeeder *feeder, int input);
+extern bool gj_kept_allowed_part(const GjPart *part);
 
 /* ---- the visibility map: feed/kept/pages.c ---- */
 
 /*
- * Sends the pages of the visibility map of an input.  Sets *sent to false, and
+ * Sends the pages of the visibility maps of an input's leaves.  Sets *sent to false, and
  * sends nothing, if they prove nothing.
  */
 extern bool gj_kept_send_pages(GjFeeder *feeder, GjLink *link, int input, bool *sent);
@@ -70,6 +89,7 @@ typedef enum GjKeptBlock
 	GJ_BLOCK_PROVE				/* it has not changed if its page has *lsn */
 } GjKeptBlock;
 
+/* block is that of the leaf that has the group. */
 extern GjKeptBlock gj_kept_block(GjKept *kept, BlockNumber block, XLogRecPtr *lsn);
 
 /* How many bits of a group's bitmap are 1. */

@@ -1,5 +1,5 @@
 /*
- * feed/kept/pages.c - sends the visibility map of a table.
+ * feed/kept/pages.c - sends the visibility maps of tables.
  *
  * Only the opener of a job reads it, so that all participants feed the same
  * blocks, and after the query's snapshot was taken: a block whose bit is set
@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/smgr.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
@@ -97,6 +98,59 @@ read_map(Relation rel, uint32 blocks, uint32 groups, struct gj_group *map)
 	return any;
 }
 
+/* ---- the leaves of an input ---- */
+
+/* What is sent for one leaf. */
+typedef struct LeafPages
+{
+	struct gj_pages body;
+	struct gj_group *map;
+	const GjColumn *columns;
+	char	   *name;
+	MemoryContext context;		/* of all that */
+} LeafPages;
+
+/* Reads what is sent for a leaf.  Returns NULL if that proves nothing. */
+static LeafPages *
+read_leaf(const GjFeeder *feeder, int input, const GjPart *part, uint32 blocks)
+{
+	Relation	rel = ((ScanState *) part->child)->ss_currentRelation;
+	const GjInput *in = &feeder->plan->inputs[input];
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpujoin pages",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	LeafPages  *pages = palloc0(sizeof(LeafPages));
+	uint32		groups = (blocks + (uint64) GJ_GROUP_BLOCKS - 1) / GJ_GROUP_BLOCKS;
+	bool		any;
+
+	pages->context = context;
+	pages->map = palloc0(groups * sizeof(struct gj_group));
+	any = read_map(rel, blocks, groups, pages->map);
+	if (any)
+	{
+		pages->columns = gj_part_columns(feeder, input, part, in->ncolumns + in->nhidden);
+		pages->name = gj_table_name(RelationGetRelid(rel));
+		pages->body = (struct gj_pages)
+		{
+			.input = input,
+				.flags = gj_keep == GJ_KEEP_ALWAYS ? GJ_PAGES_ALWAYS : 0,
+				.server_start = PgStartTime,
+				.timeline = GetWALInsertionTimeLine(),
+				.relation = RelationGetRelid(rel),
+				.blocks = blocks,
+				.groups = groups,
+				.flushed = GetFlushRecPtr(NULL),
+				.columns = in->ncolumns + in->nhidden,
+				.length = strlen(pages->name)
+		};
+		gj_relation_file(rel, &pages->body.tablespace, &pages->body.database, &pages->body.file);
+	}
+	MemoryContextSwitchTo(old);
+	if (!any)
+		MemoryContextDelete(context);
+	return any ? pages : NULL;
+}
+
 /*
  * Waits until the daemon has admitted the job, if this is more than it takes before.
  * Small maps are sent at once, so that a query waits once for both answers.
@@ -110,36 +164,78 @@ may_send(GjLink *link, Size bytes)
 	return true;
 }
 
+static bool
+send_leaf(GjLink *link, LeafPages *pages)
+{
+	const struct gj_pages *body = &pages->body;
+	Size		maps = body->groups * sizeof(struct gj_group);
+	Size		length = maps + body->columns * sizeof(int16) + body->length;
+	char	   *rest = MemoryContextAlloc(pages->context, length);
+	char	   *at = rest + maps;
+	bool		ok;
+
+	memcpy(rest, pages->map, maps);
+	for (uint32 i = 0; i < body->columns; i++)
+	{
+		int16		attnum = pages->columns[i].attnum;
+
+		memcpy(at, &attnum, sizeof(attnum));
+		at += sizeof(attnum);
+	}
+	memcpy(at, pages->name, body->length);
+	ok = may_send(link, sizeof(*body) + length) &&
+		gj_send(&link->conn, GJ_PAGES, body, sizeof(*body), rest, length);
+	MemoryContextDelete(pages->context);
+	return ok;
+}
+
+/* How many blocks of a leaf may be kept.  0: it is fed as if there were no daemon's memory. */
+static uint32
+kept_blocks(const GjPart *part, uint32 blocks)
+{
+	if (!gj_kept_allowed_part(part) || blocks > GJ_MAX_GROUPS * (uint64) GJ_GROUP_BLOCKS ||
+		(blocks < GJ_LEAST_KEPT_BLOCKS && gj_keep != GJ_KEEP_ALWAYS))
+		return 0;
+	return blocks;
+}
+
 bool
 gj_kept_send_pages(GjFeeder *feeder, GjLink *link, int input, bool *sent)
 {
-	Relation	rel = ((ScanState *) feeder->inputs[input])->ss_currentRelation;
-	struct gj_pages body = {
-		.input = input,
-		.flags = gj_keep == GJ_KEEP_ALWAYS ? GJ_PAGES_ALWAYS : 0,
-		.server_start = PgStartTime,
-		.timeline = GetWALInsertionTimeLine(),
-		.blocks = RelationGetNumberOfBlocks(rel)
-	};
-	struct gj_group *map;
-	bool		ok = true;
+	const GjParts *parts = feeder->parts[input];
+	LeafPages  *last = NULL;	/* is sent when it is known whether others follow */
+	uint64		groups = 0;
+	uint64		others = 0;
 
 	*sent = false;
-	if (body.blocks < GJ_LEAST_KEPT_BLOCKS && gj_keep != GJ_KEEP_ALWAYS)
-		return true;
-	body.groups = (body.blocks + (uint64) GJ_GROUP_BLOCKS - 1) / GJ_GROUP_BLOCKS;
-	if (body.groups == 0 || body.groups > GJ_MAX_GROUPS)
-		return true;
-	map = palloc0(body.groups * sizeof(struct gj_group));
-	if (read_map(rel, body.blocks, body.groups, map))
+	for (int i = 0; i < parts->n; i++)
 	{
-		gj_relation_file(rel, &body.tablespace, &body.database, &body.file);
-		body.flushed = GetFlushRecPtr(NULL);
-		ok = may_send(link, sizeof(body) + body.groups * sizeof(struct gj_group)) &&
-			gj_send(&link->conn, GJ_PAGES, &body, sizeof(body), map,
-					body.groups * sizeof(struct gj_group));
-		*sent = true;
+		const GjPart *part = &parts->parts[i];
+		uint32		blocks = !part->paged ? 0 :
+			RelationGetNumberOfBlocks(((ScanState *) part->child)->ss_currentRelation);
+		uint32		kept = kept_blocks(part, blocks);
+		LeafPages  *pages = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		if (kept > 0 && groups + kept / GJ_GROUP_BLOCKS + 1 <= GJ_MAX_INPUT_GROUPS)
+			pages = read_leaf(feeder, input, part, kept);
+		if (pages == NULL)
+		{
+			others += blocks;
+			continue;
+		}
+		groups += pages->body.groups;
+		if (last != NULL)
+		{
+			last->body.flags |= GJ_PAGES_MORE;
+			if (!send_leaf(link, last))
+				return false;
+		}
+		last = pages;
 	}
-	pfree(map);
-	return ok;
+	if (last == NULL)
+		return true;
+	last->body.others = Min(others, PG_UINT32_MAX);
+	*sent = true;
+	return send_leaf(link, last);
 }

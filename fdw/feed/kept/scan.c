@@ -49,22 +49,29 @@ typedef struct KeptScan
 	GjFeeder   *feeder;
 	int			input;
 	GjKept	   *kept;
-	HeapScanDesc scan;
-	GjPageFeed *passing;
-	GjPageFeed *whole;
 	GjWriter   *writer;			/* of rows that pass */
 	GjCaptureFeed *capture;		/* of whole blocks; NULL: none are sent */
-	uint32		end;			/* blocks of the scan */
+	uint32		all;			/* blocks of all leaves */
+	uint32		end;			/* the number after that of the last one */
 	uint32		claim;			/* blocks to claim at a time */
 	pg_atomic_uint32 *next;		/* not claimed yet, by anybody */
 	pg_atomic_uint32 own_next;	/* that, if no other process feeds the input */
-	double		rows_per_block; /* of this participant's share */
+	int			sharers;
+	double		passing_rows;	/* expected per block that is fed, of those that pass */
+	GjBlockCounts blocks;
+
+	/* the leaf that is being fed */
+	int			number;			/* in kept->leaves; -1: none */
+	const GjKeptLeaf *leaf;
+	SeqScanState *child;
+	HeapScanDesc scan;
+	uint32		length;			/* blocks of it that are scanned */
+	MemoryContext context;		/* of feed, if it is used for this scan only */
+	GjKeptFeed *feed;			/* NULL: no block was fed yet */
 	GjTrail		trail;
 	GjPrefetch	prefetch;
-	bool		filtered;		/* the filters were asked for */
 	bool		visible;		/* see gj_read_heap_page() */
 	GjTupleCounts tuples;
-	GjBlockCounts blocks;
 	GjWork		work[MOST_CLAIM];
 } KeptScan;
 
@@ -80,7 +87,9 @@ claim_size(uint32 blocks, bool is_shared)
 	return size;
 }
 
-/* Claims blocks from - to - 1.  Returns false if there are none left. */
+/*
+ * Claims blocks from - to - 1 of the input.  Returns false if there are none left.
+ */
 static bool
 claim(KeptScan *s, BlockNumber *from, BlockNumber *to)
 {
@@ -89,48 +98,152 @@ claim(KeptScan *s, BlockNumber *from, BlockNumber *to)
 	return *from < s->end;
 }
 
-/* Claims all blocks up to end that nobody has claimed, which are served. */
-static void
+/* Claims all blocks up to end that nobody has claimed.  Returns how many those were. */
+static uint32
 skip_to(KeptScan *s, BlockNumber end)
 {
 	uint32		next = pg_atomic_read_u32(s->next);
 
 	while (next < end)
 		if (pg_atomic_compare_exchange_u32(s->next, &next, end))
+			return end - next;
+	return 0;
+}
+
+/* ---- from leaf to leaf ---- */
+
+static uint32
+first_block(const GjKeptLeaf *leaf)
+{
+	return leaf->first * GJ_GROUP_BLOCKS;
+}
+
+static void
+leave_leaf(KeptScan *s)
+{
+	if (s->leaf == NULL)
+		return;
+	gj_page_unpin(s->scan);
+	gj_page_account(s->child, s->scan, &s->tuples);
+	if (s->context != NULL)
+		MemoryContextDelete(s->context);
+	s->context = NULL;
+	s->leaf = NULL;
+	s->feed = NULL;
+}
+
+/* Begins the scan of the leaf that has a block.  Blocks come in ascending order. */
+static bool
+enter_leaf(KeptScan *s, BlockNumber block)
+{
+	const GjKept *kept = s->kept;
+	int			number = s->number;
+
+	while (number + 1 < kept->nleaves && first_block(&kept->leaves[number + 1]) <= block)
+		number++;
+	if (number == s->number)
+		return true;
+	if (!gj_kept_leave(s->feeder, s->input))
+		return false;
+	leave_leaf(s);
+	s->number = number;
+	s->leaf = &kept->leaves[number];
+	s->child = (SeqScanState *) s->leaf->part->child;
+	s->scan = gj_page_scan(s->child);
+	s->length = Min(s->leaf->blocks, s->scan->rs_nblocks);
+	s->trail = (GjTrail) {0};
+	s->prefetch = (GjPrefetch) {0};
+	s->visible = true;
+	s->tuples = (GjTupleCounts) {0};
+	if (s->child->ss.ps.instrument != NULL)
+		InstrStartNode(s->child->ss.ps.instrument);
+	return true;
+}
+
+static GjKeptFeed *
+create_feed(const KeptScan *s)
+{
+	ScanState  *scan = &s->child->ss;
+	int			ncolumns = s->writer->ncolumns;
+	const GjColumn *columns = gj_part_columns(s->feeder, s->input, s->leaf->part, ncolumns);
+	GjKeptFeed *feed = palloc(sizeof(GjKeptFeed));
+
+	feed->passing = gj_page_feed_create(scan, columns, ncolumns, scan->ps.plan->qual);
+	feed->whole = gj_page_feed_create(scan, columns, ncolumns, NIL);
+	return feed;
+}
+
+/* Prepares to feed blocks of the leaf.  The feed of an input that is one table is kept. */
+static bool
+begin_feed(KeptScan *s)
+{
+	GjFeeder   *feeder = s->feeder;
+	MemoryContext old = CurrentMemoryContext;
+
+	if (s->feed != NULL)
+		return true;
+	s->feed = feeder->kept_feeds[s->input];
+	if (s->feed == NULL)
+	{
+		if (feeder->parts[s->input]->leaves)
 		{
-			s->blocks.kept += end - next;
-			return;
+			s->context = AllocSetContextCreate(feeder->run_context, "gpujoin leaf",
+											   ALLOCSET_DEFAULT_SIZES);
+			MemoryContextSwitchTo(s->context);
 		}
+		s->feed = create_feed(s);
+		MemoryContextSwitchTo(old);
+		if (s->context == NULL)
+			feeder->kept_feeds[s->input] = s->feed;
+	}
+	if (s->feed->passing->rows == NULL || s->feed->whole->rows == NULL)
+		return gj_fail(&feeder->link->conn, "the page feed cannot read a column");
+	gj_page_feed_bind(feeder, s->input, s->feed->passing, &s->child->ss);
+	if (s->capture != NULL)
+		gj_capture_leaf(s->capture, s->feed->whole, first_block(s->leaf));
+	return true;
 }
 
 /* ---- feeding blocks ---- */
 
+/* The rows of a block of a leaf that are expected to be fed by this participant. */
+static double
+rows_per_block(const KeptScan *s, const GjKeptLeaf *leaf)
+{
+	Relation	rel = ((const ScanState *) leaf->part->child)->ss_currentRelation;
+
+	if (leaf->capture && rel->rd_rel->relpages > 0)
+		return Max(0, rel->rd_rel->reltuples) / rel->rd_rel->relpages / s->sharers;
+	return s->passing_rows / s->sharers;
+}
+
 /* More rows are expected than the writers were told. */
 static void
-expect(KeptScan *s, uint32 blocks)
+expect(KeptScan *s, const GjKeptLeaf *leaf, uint32 blocks)
 {
-	GjWriter   *writer = s->capture != NULL ? gj_capture_writer(s->capture) : s->writer;
+	GjWriter   *writer = leaf->capture ? gj_capture_writer(s->capture) : s->writer;
 
-	writer->expected += blocks * s->rows_per_block;
+	writer->expected += blocks * rows_per_block(s, leaf);
 }
 
 static bool
 feed_block(KeptScan *s, BlockNumber block, BlockNumber next)
 {
 	HeapScanDesc scan = s->scan;
+	GjPageFeed *passing = s->feed->passing;
 	Relation	rel = scan->rs_base.rs_rd;
 	Buffer		buffer = gj_prefetched_page(&s->prefetch, rel, block, scan->rs_strategy);
 	XLogRecPtr	lsn;
 
 	s->blocks.fed++;
-	if (s->capture == NULL)
+	if (!s->leaf->capture)
 	{
 		gj_read_heap_page(scan, block, buffer, &s->visible);
-		gj_prefetch_page(&s->prefetch, rel, next, scan->rs_cbuf, s->passing->rows->reach);
-		return gj_page_write(s->passing, s->writer, scan, &s->prefetch, &s->tuples);
+		gj_prefetch_page(&s->prefetch, rel, next, scan->rs_cbuf, passing->rows->reach);
+		return gj_page_write(passing, s->writer, scan, &s->prefetch, &s->tuples);
 	}
 	gj_pin_page(scan, block, buffer);
-	gj_prefetch_page(&s->prefetch, rel, next, scan->rs_cbuf, s->whole->rows->reach);
+	gj_prefetch_page(&s->prefetch, rel, next, scan->rs_cbuf, s->feed->whole->rows->reach);
 	if (PageIsAllVisible(BufferGetPage(scan->rs_cbuf)) && gj_find_visible_tuples(scan, &lsn))
 		switch (gj_capture_block(s->capture, scan, block, lsn, &s->prefetch))
 		{
@@ -142,14 +255,14 @@ feed_block(KeptScan *s, BlockNumber block, BlockNumber next)
 			case GJ_CAPTURE_FAILED:
 				return false;
 			case GJ_CAPTURE_NOT:
-				return gj_page_write(s->passing, s->writer, scan, &s->prefetch, &s->tuples);
+				return gj_page_write(passing, s->writer, scan, &s->prefetch, &s->tuples);
 			case GJ_CAPTURE_COPIED:
-				return gj_page_write_copy(s->passing, s->writer, scan,
+				return gj_page_write_copy(passing, s->writer, scan,
 										  gj_capture_copy(s->capture), &s->tuples);
 		}
 	s->visible = false;
 	gj_read_heap_page(scan, block, InvalidBuffer, &s->visible);
-	return gj_page_write(s->passing, s->writer, scan, &s->prefetch, &s->tuples);
+	return gj_page_write(passing, s->writer, scan, &s->prefetch, &s->tuples);
 }
 
 /*
@@ -162,14 +275,13 @@ filter_keys(KeptScan *s)
 	GjFeeder   *feeder = s->feeder;
 	uint32		row_by_row = s->blocks.fed - s->blocks.captured;
 
-	if (s->filtered ||
-		row_by_row <= Max(UNFILTERED_BLOCKS, s->kept->blocks / UNFILTERED_SHARE))
+	if (feeder->parts[s->input]->filtered ||
+		row_by_row <= Max(UNFILTERED_BLOCKS, s->all / UNFILTERED_SHARE))
 		return true;
-	s->filtered = true;
 	gj_page_unpin(s->scan);
-	if (!gj_key_filters_get(feeder->link, feeder->plan, s->input, feeder->filters))
+	if (!gj_get_filters(feeder, s->input))
 		return false;
-	gj_page_feed_add_keys(feeder, s->input, s->passing);
+	gj_page_feed_add_keys(feeder, s->input, s->feed->passing);
 	return true;
 }
 
@@ -177,7 +289,11 @@ filter_keys(KeptScan *s)
 static bool
 feed_blocks(KeptScan *s, int n)
 {
-	if (!filter_keys(s))
+	if (n > 0 && !begin_feed(s))
+		return false;
+	if (n > 0 && s->feed->passing->rows->none)
+		return true;			/* no row passes */
+	if (n > 0 && !filter_keys(s))
 		return false;
 	for (int i = 0; i < n; i++)
 	{
@@ -210,12 +326,11 @@ collect(KeptScan *s, BlockNumber from, BlockNumber to)
 	return n;
 }
 
-/* Begins a mixed group. */
+/* Begins a mixed group, of which the leaf has so many blocks. */
 static bool
-enter(KeptScan *s, uint32 group)
+enter(KeptScan *s, uint32 group, uint32 length)
 {
 	const struct gj_blocks *map = &s->kept->map;
-	uint32		length = Min(s->end - group * GJ_GROUP_BLOCKS, GJ_GROUP_BLOCKS);
 	uint32		served;
 
 	if (s->kept->group == group)
@@ -223,32 +338,46 @@ enter(KeptScan *s, uint32 group)
 	if (!gj_kept_enter(s->feeder, s->input, group))
 		return false;
 	served = map->lsns + gj_kept_count(map->kept);
-	expect(s, length - Min(served, length));
+	expect(s, s->leaf, length - Min(served, length));
 	return true;
 }
 
-/* Deals with claimed blocks of one group. */
+/* Deals with claimed blocks of one group, from - to - 1.  All are numbers in the input. */
 static bool
 deal(KeptScan *s, uint32 group, BlockNumber from, BlockNumber to)
 {
+	uint32		first = group * GJ_GROUP_BLOCKS;	/* of the group */
+	uint32		base;
+	uint32		length;			/* of the group */
 	int			n;
 	int			left = 0;
 
+	if (!enter_leaf(s, first))
+		return false;
+	base = first_block(s->leaf);
+	length = s->length <= first - base ? 0 : Min(s->length - (first - base), GJ_GROUP_BLOCKS);
+	if (to > first + length)
+	{
+		/* no leaf has the blocks up to the next group */
+		(void) skip_to(s, Min(s->end, first + GJ_GROUP_BLOCKS));
+		to = first + length;
+	}
+	if (from >= to)
+		return true;
 	switch (s->kept->states[group])
 	{
 		case GJ_GROUP_KEPT:
-			s->blocks.kept += to - from;
-			skip_to(s, Min(s->end, (group + 1) * GJ_GROUP_BLOCKS));
+			s->blocks.kept += to - from + skip_to(s, first + length);
 			return true;
 		case GJ_GROUP_MIXED:
-			if (!enter(s, group))
+			if (!enter(s, group, length))
 				return false;
-			n = collect(s, from, to);
+			n = collect(s, from - base, to - base);
 			left = gj_kept_prove_blocks(s->kept, s->scan, &s->trail, s->work, n);
 			s->blocks.proved += n - left;
 			break;
 		default:
-			for (BlockNumber block = from; block < to; block++)
+			for (BlockNumber block = from - base; block < to - base; block++)
 				s->work[left++] = (GjWork) {.block = block};
 			break;
 	}
@@ -281,92 +410,84 @@ feed_claims(KeptScan *s)
 
 /* ---- the scan ---- */
 
-/* The rows of a block that are expected to be fed. */
-static double
-rows_per_block(const KeptScan *s, const GjInput *in)
+/* The blocks of all leaves. */
+static uint32
+all_blocks(const GjKept *kept)
 {
-	Relation	rel = s->scan->rs_base.rs_rd;
+	uint32		blocks = 0;
 
-	if (s->capture != NULL && rel->rd_rel->relpages > 0)
-		return Max(0, rel->rd_rel->reltuples) / rel->rd_rel->relpages;
-	return in->rows * in->passing / Max(1, s->kept->blocks);
+	for (int i = 0; i < kept->nleaves; i++)
+		blocks += kept->leaves[i].blocks;
+	return blocks;
+}
+
+static bool
+any_captured(const GjKept *kept)
+{
+	for (int i = 0; i < kept->nleaves; i++)
+		if (kept->leaves[i].capture)
+			return true;
+	return false;
 }
 
 /* What the writers are to expect of this participant, before any mixed group. */
 static void
-expect_all(KeptScan *s, const GjInput *in, int sharers)
+expect_all(KeptScan *s)
 {
-	uint32		fed = 0;
+	const GjKept *kept = s->kept;
 
-	for (uint32 i = 0; i < s->kept->groups; i++)
-		if (s->kept->states[i] == GJ_GROUP_FED)
-			fed += Min(s->kept->blocks - i * GJ_GROUP_BLOCKS, GJ_GROUP_BLOCKS);
-	s->rows_per_block = rows_per_block(s, in) / sharers;
 	s->writer->expected = 0;
-	expect(s, fed);
-}
+	for (int i = 0; i < kept->nleaves; i++)
+	{
+		const GjKeptLeaf *leaf = &kept->leaves[i];
+		uint32		fed = 0;
 
-static GjKeptFeed *
-create_feed(ScanState *scan, const GjInput *in, int ncolumns)
-{
-	GjKeptFeed *feed = palloc(sizeof(GjKeptFeed));
-
-	feed->passing = gj_page_feed_create(scan, in->columns, ncolumns, scan->ps.plan->qual);
-	feed->whole = gj_page_feed_create(scan, in->columns, ncolumns, NIL);
-	return feed;
+		for (uint32 first = 0; first < leaf->blocks; first += GJ_GROUP_BLOCKS)
+			if (kept->states[leaf->first + first / GJ_GROUP_BLOCKS] == GJ_GROUP_FED)
+				fed += Min(leaf->blocks - first, GJ_GROUP_BLOCKS);
+		expect(s, leaf, fed);
+	}
 }
 
 static bool
-run(KeptScan *s, GjKeptFeed *feed, GjWriter *writer)
+run(KeptScan *s)
 {
 	const GjPlan *plan = s->feeder->plan;
 	const GjInput *in = &plan->inputs[s->input];
+	const GjKept *kept = s->kept;
+	const GjKeptLeaf *last = &kept->leaves[kept->nleaves - 1];
 	bool		is_shared = s->feeder->shared != NULL && in->partial;
-	int			sharers = is_shared ? plan->workers + 1 : 1;
 	bool		ok;
 
 	pg_atomic_init_u32(&s->own_next, 0);
 	s->next = is_shared ? &s->feeder->shared->next_block[s->input] : &s->own_next;
-	s->passing = feed->passing;
-	s->whole = feed->whole;
-	s->writer = writer;
-	s->end = Min(s->kept->blocks, s->scan->rs_nblocks);
-	s->claim = claim_size(s->kept->blocks, is_shared);
-	s->visible = true;
-	if (s->kept->capture)
-		s->capture = gj_capture_begin(s->feeder, s->input, feed->whole, writer, sharers);
-	expect_all(s, in, sharers);
+	s->sharers = is_shared ? plan->workers + 1 : 1;
+	s->number = -1;
+	s->end = first_block(last) + last->blocks;
+	s->all = all_blocks(kept);
+	s->claim = claim_size(s->all, is_shared);
+	s->passing_rows = in->rows * in->passing / Max(1, s->all);
+	if (any_captured(kept))
+		s->capture = gj_capture_begin(s->feeder, s->input, s->writer, s->sharers);
+	expect_all(s);
 	ok = feed_claims(s);
-	gj_page_unpin(s->scan);
+	leave_leaf(s);
 	if (s->capture != NULL)
-		ok = gj_capture_end(s->capture, writer, ok);
+		ok = gj_capture_end(s->capture, s->writer, ok);
 	return ok;
 }
 
 bool
 gj_feed_kept(GjFeeder *feeder, int input, GjWriter *writer)
 {
-	SeqScanState *child = (SeqScanState *) feeder->inputs[input];
-	GjKeptFeed *feed = feeder->kept_feeds[input];
 	KeptScan   *s = MemoryContextAllocZero(feeder->run_context, sizeof(KeptScan));
-	bool		ok = true;
-
-	if (feed == NULL)
-		feed = feeder->kept_feeds[input] =
-			create_feed(&child->ss, &feeder->plan->inputs[input], writer->ncolumns);
-	if (feed->passing->rows == NULL || feed->whole->rows == NULL)
-		return gj_fail(&feeder->link->conn, "the page feed cannot read a column");
+	bool		ok;
 
 	s->feeder = feeder;
 	s->input = input;
 	s->kept = feeder->kept[input];
-	s->scan = gj_page_scan(child);
-	if (child->ss.ps.instrument != NULL)
-		InstrStartNode(child->ss.ps.instrument);
-	gj_page_feed_bind(feeder, input, feed->passing, &child->ss);
-	if (!feed->passing->rows->none)
-		ok = run(s, feed, writer);
-	gj_page_account(child, s->scan, &s->tuples);
+	s->writer = writer;
+	ok = run(s);
 	feeder->blocks[input] = s->blocks;
 	if (feeder->shared != NULL)
 		gj_shared_count_blocks(feeder->shared, input, &s->blocks);

@@ -8,6 +8,7 @@
 
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "utils/rel.h"
 
 #include "daemon/connection.h"
 #include "daemon/job_session.h"
@@ -45,54 +46,114 @@ malformed(GjLink *link)
 	return gj_fail(&link->conn, "the daemon sent a malformed frame on kept columns");
 }
 
-/* Receives how to feed an input.  *kept is NULL if it is fed like any other. */
+/* The part of the input that reads this table; it comes after part number *at. */
+static GjPart *
+find_part(GjParts *parts, Oid relation, int *at)
+{
+	for (; *at < parts->n; (*at)++)
+	{
+		GjPart	   *part = &parts->parts[*at];
+
+		if (part->paged &&
+			RelationGetRelid(((ScanState *) part->child)->ss_currentRelation) == relation)
+		{
+			(*at)++;
+			return part;
+		}
+	}
+	return NULL;
+}
+
+/* Reads the leaves of KEPT.  Returns false if they are not those of this process. */
 static bool
-receive_kept(GjLink *link, int input, MemoryContext context, GjKept **kept)
+read_leaves(GjKept *kept, GjParts *parts, const char *body)
+{
+	uint64		groups = 0;
+	int			at = 0;
+
+	for (int i = 0; i < kept->nleaves; i++)
+	{
+		GjKeptLeaf *leaf = &kept->leaves[i];
+		struct gj_kept_leaf l;
+
+		memcpy(&l, body + i * sizeof(l), sizeof(l));
+		*leaf = (GjKeptLeaf)
+		{
+			.part = find_part(parts, l.relation, &at),
+				.blocks = l.blocks,
+				.first = groups,
+				.capture = (l.flags & GJ_KEPT_CAPTURE) != 0
+		};
+		groups += (l.blocks + (uint64) GJ_GROUP_BLOCKS - 1) / GJ_GROUP_BLOCKS;
+		if (leaf->part == NULL || l.blocks == 0 || groups > kept->groups)
+			return false;
+	}
+	return groups == kept->groups;
+}
+
+/* Receives how to feed an input.  feeder->kept is NULL if it is fed like any other. */
+static bool
+receive_kept(GjFeeder *feeder, GjLink *link, int input, MemoryContext context)
 {
 	GjConnection *conn = &link->conn;
+	GjParts    *parts = feeder->parts[input];
 	struct gj_kept body;
 	GjKept	   *k;
 
-	*kept = NULL;
+	feeder->kept[input] = NULL;
 	if (!receive(link, GJ_KEPT, sizeof(body)))
 		return false;
 	memcpy(&body, conn->body, sizeof(body));
-	if (body.input != (uint32) input || conn->frame.length != sizeof(body) + body.groups)
+	if (body.input != (uint32) input || body.leaves > (uint32) parts->n ||
+		body.groups > GJ_MAX_INPUT_GROUPS ||
+		conn->frame.length != sizeof(body) + body.leaves * sizeof(struct gj_kept_leaf) + body.groups)
 		return malformed(link);
 	if (body.mode == GJ_FEED_PLAIN)
-		return body.groups == 0 || malformed(link);
-	if (body.mode != GJ_FEED_KEPT || body.groups > GJ_MAX_GROUPS ||
-		body.groups != (body.blocks + (uint64) GJ_GROUP_BLOCKS - 1) / GJ_GROUP_BLOCKS)
+		return (body.leaves == 0 && body.groups == 0) || malformed(link);
+	if (body.mode != GJ_FEED_KEPT || body.leaves == 0)
 		return malformed(link);
 
 	k = MemoryContextAllocZero(context, sizeof(GjKept));
-	k->capture = (body.flags & GJ_KEPT_CAPTURE) != 0;
-	k->blocks = body.blocks;
+	k->nleaves = body.leaves;
+	k->leaves = MemoryContextAlloc(context, body.leaves * sizeof(GjKeptLeaf));
 	k->groups = body.groups;
 	k->group = -1;
 	k->states = MemoryContextAlloc(context, Max(1, body.groups));
-	memcpy(k->states, conn->body + sizeof(body), body.groups);
+	memcpy(k->states, conn->body + conn->frame.length - body.groups, body.groups);
 	for (uint32 i = 0; i < k->groups; i++)
 		if (k->states[i] > GJ_GROUP_MIXED)
 			return malformed(link);
-	*kept = k;
+	if (!read_leaves(k, parts, conn->body + sizeof(body)))
+		return malformed(link);
+	for (int i = 0; i < k->nleaves; i++)
+		k->leaves[i].part->by_state = true;
+	feeder->kept[input] = k;
 	return true;
 }
 
 /*
  * Does the daemon lack an input of which the plan expected it to have the greater part?
- * A mixed group counts as a part that it has.
+ * It does if it has less than half of what was expected.  A mixed group counts as a part
+ * that it has.
  */
 static bool
 is_missing(const GjInput *input, const GjKept *kept)
 {
+	double		all = 0;
+	double		found = 0;
+
 	if (input->kept < LARGE_SHARE)
 		return false;
-	if (kept != NULL)
-		for (uint32 i = 0; i < kept->groups; i++)
-			if (kept->states[i] != GJ_GROUP_FED)
-				return false;
-	return true;
+	for (int i = 0; kept != NULL && i < kept->nleaves; i++)
+	{
+		const GjKeptLeaf *leaf = &kept->leaves[i];
+
+		all += leaf->blocks;
+		for (uint32 first = 0; first < leaf->blocks; first += GJ_GROUP_BLOCKS)
+			if (kept->states[leaf->first + first / GJ_GROUP_BLOCKS] != GJ_GROUP_FED)
+				found += Min(leaf->blocks - first, GJ_GROUP_BLOCKS);
+	}
+	return found == 0 || found < all * input->kept / 2;
 }
 
 /* The native plan takes less time than a job that relies on what the daemon lacks. */
@@ -115,13 +176,18 @@ gj_kept_open(GjFeeder *feeder, GjLink *link, GjShared *shared, MemoryContext run
 
 	link->early = 0;
 	for (int i = 0; i < feeder->plan->ninputs; i++)
+	{
+		if (!gj_may_keep(feeder->plan, i))
+			continue;
+		(void) gj_parts(feeder, i);
 		if (gj_kept_allowed(feeder, i) && !gj_kept_send_pages(feeder, link, i, &sent[i]))
 			return false;
+	}
 	if (!gj_link_admitted(link))
 		return false;
 	for (int i = 0; i < feeder->plan->ninputs; i++)
 	{
-		if (sent[i] && !receive_kept(link, i, run_context, &feeder->kept[i]))
+		if (sent[i] && !receive_kept(feeder, link, i, run_context))
 			return false;
 		if (shared != NULL)
 			shared->kept[i] = feeder->kept[i] != NULL;
@@ -136,7 +202,7 @@ gj_kept_get(GjFeeder *feeder, int input)
 	struct gj_kept_get body = {.input = input};
 
 	if (!gj_send(&link->conn, GJ_KEPT_GET, &body, sizeof(body), NULL, 0) ||
-		!receive_kept(link, input, feeder->run_context, &feeder->kept[input]))
+		!receive_kept(feeder, link, input, feeder->run_context))
 		return false;
 	return feeder->kept[input] != NULL ||
 		gj_fail(&link->conn, "the daemon has changed how an input is fed");

@@ -63,7 +63,9 @@ create_expression(GjPageRows *rows, ScanState *scan, List *quals)
 	/* without a parent, the expression accepts a slot of any kind */
 	e->qual = ExecInitQual(quals, NULL);
 	e->econtext = scan->ps.ps_ExprContext;
-	e->slot = ExecInitExtraTupleSlot(scan->ps.state, desc, &TTSOpsVirtual);
+
+	/* a copy of the descriptor needs no release: this may end before the query */
+	e->slot = MakeSingleTupleTableSlot(CreateTupleDescCopy(desc), &TTSOpsVirtual);
 }
 
 /* The one of two attributes that comes later in a tuple; -1 is none. */

@@ -28,6 +28,7 @@
 #include "compat.h"
 #include "feed/feed.h"
 #include "feed/page/page.h"
+#include "feed/parts.h"
 
 HeapScanDesc
 gj_page_scan(SeqScanState *child)
@@ -39,21 +40,6 @@ gj_page_scan(SeqScanState *child)
 			table_beginscan(child->ss.ss_currentRelation,
 							child->ss.ps.state->es_snapshot, 0, NULL);
 	return (HeapScanDesc) child->ss.ss_currentScanDesc;
-}
-
-bool
-gj_page_feed_possible(const GjFeeder *feeder, int input)
-{
-	SeqScanState *child = (SeqScanState *) feeder->inputs[input];
-	Snapshot	snapshot;
-
-	if (feeder->plan->inputs[input].feed != GJ_FEED_PAGE ||
-		!IsA(child, SeqScanState) ||
-		child->ss.ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
-		return false;
-	snapshot = child->ss.ss_currentScanDesc != NULL ?
-		child->ss.ss_currentScanDesc->rs_snapshot : child->ss.ps.state->es_snapshot;
-	return snapshot != NULL && IsMVCCSnapshot(snapshot);
 }
 
 GjPageFeed *
@@ -216,10 +202,9 @@ is_read_twice(const GjPlan *plan, int input)
 }
 
 static bool
-feed_pages(GjFeeder *feeder, int input, GjWriter *writer, HeapScanDesc scan,
+feed_pages(GjFeeder *feeder, int input, GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan,
 		   GjTupleCounts *counts)
 {
-	GjPageFeed *feed = feeder->page_feeds[input];
 	bool		twice = is_read_twice(feeder->plan, input);
 	Relation	rel = scan->rs_base.rs_rd;
 	GjPrefetch	prefetch = {0};
@@ -247,29 +232,60 @@ feed_pages(GjFeeder *feeder, int input, GjWriter *writer, HeapScanDesc scan,
 	return true;
 }
 
-bool
-gj_feed_page(GjFeeder *feeder, int input, GjWriter *writer)
+static GjPageFeed *
+create_feed(const GjFeeder *feeder, int input, const GjPart *part, int ncolumns)
 {
-	SeqScanState *child = (SeqScanState *) feeder->inputs[input];
-	const GjInput *in = &feeder->plan->inputs[input];
-	GjPageFeed *feed = feeder->page_feeds[input];
+	ScanState  *scan = (ScanState *) part->child;
+
+	return gj_page_feed_create(scan, gj_part_columns(feeder, input, part, ncolumns), ncolumns,
+							   scan->ps.plan->qual);
+}
+
+/* Feeds a part by a page feed of it, if one could be created. */
+static bool
+feed_part(GjFeeder *feeder, int input, const GjPart *part, GjPageFeed *feed, GjWriter *writer)
+{
+	SeqScanState *child = (SeqScanState *) part->child;
 	HeapScanDesc scan;
 	GjTupleCounts counts = {0};
 	bool		ok = true;
 
-	if (feed == NULL)
-		feed = feeder->page_feeds[input] =
-			gj_page_feed_create(&child->ss, in->columns, in->ncolumns, child->ss.ps.plan->qual);
 	if (feed->rows == NULL)
-		return gj_feed_child(feeder, input, writer);
-
+		return writer->ncolumns == feeder->plan->inputs[input].ncolumns ?
+			gj_feed_child(feeder, input, part->child, writer) :
+			gj_fail(&feeder->link->conn, "the page feed cannot read a column");
 	scan = gj_page_scan(child);
 	if (child->ss.ps.instrument != NULL)
 		InstrStartNode(child->ss.ps.instrument);
 	gj_page_feed_bind(feeder, input, feed, &child->ss);
 	if (!feed->rows->none)
-		ok = feed_pages(feeder, input, writer, scan, &counts);
+		ok = feed_pages(feeder, input, feed, writer, scan, &counts);
 	gj_page_unpin(scan);
 	gj_page_account(child, scan, &counts);
+	return ok;
+}
+
+bool
+gj_feed_page(GjFeeder *feeder, int input, const GjPart *part, GjWriter *writer)
+{
+	MemoryContext context;
+	MemoryContext old;
+	GjPageFeed *feed;
+	bool		ok;
+
+	if (!feeder->parts[input]->leaves)
+	{
+		if (feeder->page_feeds[input] == NULL)
+			feeder->page_feeds[input] = create_feed(feeder, input, part, writer->ncolumns);
+		return feed_part(feeder, input, part, feeder->page_feeds[input], writer);
+	}
+
+	/* there may be a thousand leaves, and each feed takes about 100 kB */
+	context = AllocSetContextCreate(feeder->run_context, "gpujoin leaf", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	feed = create_feed(feeder, input, part, writer->ncolumns);
+	MemoryContextSwitchTo(old);
+	ok = feed_part(feeder, input, part, feed, writer);
+	MemoryContextDelete(context);
 	return ok;
 }
