@@ -133,7 +133,7 @@ func (j *job) reserveFor(v *shm.Pages, k *keptInput) bool {
 		return int64((extents + float64(j.open.Participants) + 1 - before) * size)
 	}
 	fed := (float64(unserved) + float64(v.Others)) / all
-	if captured > 0 {
+	if k.captures() { // also if all is served that is not found changed
 		rest := fed - float64(captured)/all
 		if j.account.Resize(need(rest*before + max(before*float64(captured)/all, float64(captured)*heapBlock/size))) {
 			return true

@@ -56,6 +56,12 @@ func (k *keptInput) each(f func(*kept.Lease)) {
 	}
 }
 
+// captures reports whether some leaf captures what is fed of it.
+func (k *keptInput) captures() (any bool) {
+	k.each(func(l *kept.Lease) { any = any || l.Capture() })
+	return any
+}
+
 // blocks returns how many blocks the leaves have, how many of them participants feed whatever
 // they prove, and how many of these are captured.
 func (k *keptInput) blocks() (all, unserved, captured int64) {
