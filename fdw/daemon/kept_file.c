@@ -27,6 +27,17 @@ read_all(int fd, void *to, Size n)
 	return read(fd, to, n) == (ssize_t) n;
 }
 
+/* Orders columns by table and number. */
+static int
+compare_columns(const void *a, const void *b)
+{
+	const struct gj_kept_column *left = a;
+	const struct gj_kept_column *right = b;
+
+	return left->file != right->file ? (left->file < right->file ? -1 : 1) :
+		left->attnum - right->attnum;
+}
+
 /* Reads the columns of the file, which has the given length. */
 static void
 read_columns(int fd, off_t length)
@@ -41,8 +52,10 @@ read_columns(int fd, off_t length)
 	if (length != (off_t) (sizeof(header) + size))
 		return;
 	columns = MemoryContextAlloc(TopMemoryContext, Max(size, 1));
-	if (read_all(fd, columns, size))
-		ncolumns = header.columns;
+	if (!read_all(fd, columns, size))
+		return;
+	ncolumns = header.columns;
+	qsort(columns, ncolumns, sizeof(struct gj_kept_column), compare_columns);
 }
 
 /* If the file cannot be read, nothing is known until there is another one. */
@@ -72,13 +85,25 @@ static double
 share_of(const GjTableFile *file, AttrNumber attnum)
 {
 	uint64		cluster = GetSystemIdentifier();
+	struct gj_kept_column wanted = {.file = file->number, .attnum = attnum};
 	int			share = 0;
+	int			first = 0;
 
-	for (int i = 0; i < ncolumns; i++)
+	/* the first one that is not before it */
+	for (int end = ncolumns; first < end;)
+	{
+		int			middle = first + (end - first) / 2;
+
+		if (compare_columns(&columns[middle], &wanted) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	for (int i = first; i < ncolumns && compare_columns(&columns[i], &wanted) == 0; i++)
 	{
 		const struct gj_kept_column *c = &columns[i];
 
-		if (c->attnum == attnum && c->file == file->number && c->tablespace == file->tablespace &&
+		if (c->tablespace == file->tablespace &&
 			c->database == file->database && c->server_start == PgStartTime &&
 			c->system_identifier == cluster)
 			share = Max(share, c->share);

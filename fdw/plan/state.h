@@ -59,6 +59,16 @@ typedef enum GjVariant
 	GJ_VARIANTS
 } GjVariant;
 
+/* What a feed of heap pages reads, of one table or of several. */
+typedef struct GjAmount
+{
+	int			scans;			/* of tables */
+	double		pages;
+	double		tuples;
+	double		walked;			/* attributes that are skipped, of all tuples */
+	double		rows;			/* that pass the conditions */
+} GjAmount;
+
 /* How a base relation would be fed. */
 typedef struct GjSource
 {
@@ -66,6 +76,7 @@ typedef struct GjSource
 	GjFeed		feed;
 	bool		partial;
 	Path	   *path;			/* NULL: impossible in this variant */
+	double		tuples;			/* of the pages of a page feed, kept ones too */
 	Cost		scan_cost;		/* of the scan, which a native plan pays too */
 	Cost		cost;			/* of the scan and of filling columns */
 	double		fed;			/* share of its pages that are fed: the daemon is
@@ -199,13 +210,15 @@ typedef struct GjBaserel
 	bool		decided;		/* the fields below are valid */
 	GjReject	reject;			/* GJ_ACCEPTED: may be an input */
 	double		weight;			/* of all columns, see gj_column_weight */
-	int			walk;			/* columns per row that a page feed skips */
+	bool		paged;			/* a page feed is possible: */
+	GjAmount	whole;			/* what it reads if the daemon has nothing */
+	GjAmount	fed;			/* what it is expected to read */
+	List	   *tables;			/* RelOptInfos of the leaves that it reads; NIL: it reads
+								 * the relation itself */
 	double	   *weights;		/* by attnum, of delivered columns */
 	List	   *computed;		/* expressions, see plan/input/computed.c */
 	double		row_bytes;
 	int			ncolumns;
-	double		kept;			/* share of its blocks that the daemon is expected
-								 * to serve */
 	double		row_ns;			/* plan/cost/native_scan.c: of a native scan; 0:
 								 * unknown */
 	double		passed_ns;		/* per row that passes its conditions */

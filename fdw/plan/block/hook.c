@@ -248,7 +248,7 @@ static double
 rows_read(const GjTree *tree)
 {
 	if (tree->source != NULL && tree->source->feed == GJ_FEED_PAGE)
-		return tree->source->rel->tuples;
+		return tree->source->tuples;
 	return tree->rows_read;
 }
 

@@ -110,7 +110,7 @@ lacks_column(const QueryBlock *block, const GjTree *tree)
 						PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS) != NIL)
 		return false;
 	rel = tree->source->rel;
-	return tree->source->feed != GJ_FEED_PAGE ||
+	return tree->source->feed != GJ_FEED_PAGE || block->root->simple_rte_array[rel->relid]->inh ||
 		gj_cheapest_column(block->root->simple_rte_array[rel->relid], rel->relid) == NULL;
 }
 

@@ -120,18 +120,24 @@ extern int	gj_most_workers(void);
 /* ---- costs of an offloaded join's steps, in the planner's unit ---- */
 
 /*
- * Reading pages and evaluating conditions on them, as a native scan would too.
- * Participants share the processor time, but not the reading.
+ * Reading pages of a relation and evaluating its conditions on them, as native scans
+ * would too.  Participants share the processor time, but not the reading.
  */
-extern Cost gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers, double fed);
+extern Cost gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, const GjAmount *read,
+							  int workers);
 
-/* Taking columns of this weight from pages, skipping "walk" others per row. */
-extern Cost gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers, double fed);
+/* Taking columns of this weight from pages. */
+extern Cost gj_page_fill_cost(const GjAmount *read, double weight, int workers);
 
 /*
- * The share of the table's blocks that the daemon is expected to serve, 0 to 1: of all
- * columns that the query reads.  The others, the share "fed" of these functions, are
- * fed.
+ * Could the daemon serve the relation, or leaves of it, if it keeps them?  It keeps
+ * something, and each condition has a form that it evaluates.
+ */
+extern bool gj_may_be_served(PlannerInfo *root, const RelOptInfo *rel);
+
+/*
+ * The share of a table's blocks that the daemon keeps, 0 to 1: of all columns that the
+ * query reads.  relation is that of rel.
  */
 extern double gj_expected_kept(PlannerInfo *root, RelOptInfo *rel, Relation relation);
 
@@ -141,8 +147,8 @@ extern double gj_expected_kept(PlannerInfo *root, RelOptInfo *rel, Relation rela
  */
 extern double gj_kept_conditions_ns(const struct gj_status *status, const List *conditions);
 
-/* The daemon's evaluation of the conditions on a share of the table. */
-extern Cost gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double share);
+/* The daemon's evaluation of the relation's conditions on so many of its tuples. */
+extern Cost gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double tuples);
 
 /* Taking columns of this weight from a child plan's rows. */
 extern Cost gj_child_fill_cost(const Path *child, double weight);

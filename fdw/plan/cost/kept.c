@@ -38,6 +38,17 @@ are_conditions_known(PlannerInfo *root, const RelOptInfo *rel)
 	return true;
 }
 
+bool
+gj_may_be_served(PlannerInfo *root, const RelOptInfo *rel)
+{
+	const struct gj_status *status;
+
+	if (gj_keep == GJ_KEEP_OFF)
+		return false;
+	status = gj_query_daemon(gj_query(root));
+	return status != NULL && status->load.kept != 0 && are_conditions_known(root, rel);
+}
+
 /*
  * The daemon does not know how far a table has grown since it was last read.  What is
  * new is not all-visible before VACUUM, which says how much is.  0: COPY FREEZE does not.
@@ -51,23 +62,18 @@ all_visible_share(const RelOptInfo *rel)
 double
 gj_expected_kept(PlannerInfo *root, RelOptInfo *rel, Relation relation)
 {
-	const struct gj_status *status;
 	Bitmapset  *read = NULL;
 	GjTableFile file;
 	double		share;
 
-	if (gj_keep == GJ_KEEP_OFF || rel->pages < GJ_LEAST_KEPT_BLOCKS)
-		return 0;
-	status = gj_query_daemon(gj_query(root));
-	if (status == NULL || status->load.kept == 0)
+	if (rel->pages < GJ_LEAST_KEPT_BLOCKS)
 		return 0;
 	gj_relation_file(relation, &file.tablespace, &file.database, &file.number);
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &read);
 	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false), rel->relid, &read);
-	share = gj_kept_share(&status->load, &file, read);
+	share = gj_kept_share(&gj_query_daemon(gj_query(root))->load, &file, read);
 	bms_free(read);
-	share = Min(share, all_visible_share(rel));
-	return share > 0 && are_conditions_known(root, rel) ? share : 0;
+	return Min(share, all_visible_share(rel));
 }
 
 /* ---- what conditions cost ---- */

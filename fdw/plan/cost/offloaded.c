@@ -85,7 +85,7 @@ gj_most_workers(void)
 #define GROUP_HEADER 48			/* bytes of a group besides its keys */
 
 Cost
-gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers, double fed)
+gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, const GjAmount *read, int workers)
 {
 	double		speedup = gj_speedup(workers);
 	double		missing = gj_missing_pages(root);
@@ -96,15 +96,15 @@ gj_page_scan_cost(PlannerInfo *root, RelOptInfo *rel, int workers, double fed)
 	page_cost *= missing + (1 - missing) * gj_cached_page_cost * gj_machine.cpu / speedup;
 
 	/* a page feed counts as a sequential scan */
-	return gj_scan_disable_cost() + fed * (page_cost * rel->pages +
-		rel->tuples * gj_page_conditions_ns(rel->baserestrictinfo, &by_row) * GJ_NS_COST / speedup);
+	return read->scans * gj_scan_disable_cost() + page_cost * read->pages +
+		read->tuples * gj_page_conditions_ns(rel->baserestrictinfo, &by_row) * GJ_NS_COST / speedup;
 }
 
 Cost
-gj_page_fill_cost(RelOptInfo *rel, double weight, int walk, int workers, double fed)
+gj_page_fill_cost(const GjAmount *read, double weight, int workers)
 {
-	return fed * (rel->tuples * (gj_page_row_cost + walk * gj_page_walk_cost) +
-			rel->rows * weight * gj_page_column_cost) * gj_machine.cpu / gj_speedup(workers);
+	return (read->tuples * gj_page_row_cost + read->walked * gj_page_walk_cost +
+			read->rows * weight * gj_page_column_cost) * gj_machine.cpu / gj_speedup(workers);
 }
 
 Cost
@@ -118,12 +118,12 @@ gj_child_fill_cost(const Path *child, double weight)
  * filters.  They are a part of the scan, which has no margin.
  */
 static Cost
-expressions_saving(const RelOptInfo *rel, double passing)
+expressions_saving(const GjSource *source, double passing)
 {
 	double		by_row;
 
-	(void) gj_page_conditions_ns(rel->baserestrictinfo, &by_row);
-	return rel->tuples * by_row * (1 - passing) * GJ_NS_COST / (1 + gj_cost_margin);
+	(void) gj_page_conditions_ns(source->rel->baserestrictinfo, &by_row);
+	return source->tuples * by_row * (1 - passing) * GJ_NS_COST / (1 + gj_cost_margin);
 }
 
 double
@@ -161,7 +161,7 @@ gj_filter_saving(const GjSource *source, double weight, double ns, double passin
 	double		rows = page ? source->rel->rows : source->path->rows;
 	Cost		saving = source->fed * rows * (copy_cost(source, weight) * (1 - passing) - ns * GJ_NS_COST);
 
-	return page ? (saving + source->fed * expressions_saving(source->rel, passing)) / gj_speedup(workers) : saving;
+	return page ? (saving + source->fed * expressions_saving(source, passing)) / gj_speedup(workers) : saving;
 }
 
 /*
@@ -233,9 +233,9 @@ gj_condition_cost(const struct gj_status *status, double rows, int conditions)
 }
 
 Cost
-gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double share)
+gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double tuples)
 {
-	return cores_cost(status, share * rel->tuples * gj_kept_conditions_ns(status, rel->baserestrictinfo));
+	return cores_cost(status, tuples * gj_kept_conditions_ns(status, rel->baserestrictinfo));
 }
 
 /* The rate of grouping, interpolated between the measured numbers of groups. */

@@ -76,6 +76,18 @@ extern List *gj_scan_tlist(const List *exprs);
  */
 extern GjReject gj_check_relation(PlannerInfo *root, RelOptInfo *rel);
 
+/* ---- feeds of heap pages: plan/input/pages.c ---- */
+
+/* Finds out whether the relation can be fed from heap pages, and what a feed reads. */
+extern void gj_find_pages(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base);
+
+/*
+ * Makes a page feed the relation's source, if that costs less than the source so far.
+ * child is a path of the relation, or NULL.
+ */
+extern void gj_offer_pages(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base,
+						   Path *child, int workers, GjSource *source);
+
 /* Does a path of it contain a foreign scan, or a custom scan that is not ours? */
 extern bool gj_has_foreign_path(const RelOptInfo *rel);
 

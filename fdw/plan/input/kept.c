@@ -16,6 +16,9 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -106,31 +109,48 @@ find_column(const GjInput *input, const GjLeaf *leaf)
 	return -1;
 }
 
+/* Is a value of the table stored out of line? */
+static bool
+has_long_values(Oid relid)
+{
+	Relation	relation = table_open(relid, NoLock);	/* locked for the query */
+	bool		found = false;
+
+	if (OidIsValid(relation->rd_rel->reltoastrelid))
+	{
+		Relation	toast = table_open(relation->rd_rel->reltoastrelid, AccessShareLock);
+
+		found = RelationGetNumberOfBlocks(toast) > 0;
+		table_close(toast, AccessShareLock);
+	}
+	table_close(relation, NoLock);
+	return found;
+}
+
 /*
  * May a value be too long for a batch?  The daemon does not read such values, which
  * lie elsewhere.  They are not expected of a type with a limit, nor if no value of the
  * table is stored out of line.
  */
 static bool
-may_be_long(Relation relation, const Var *var)
+may_be_long(const List *relids, const Var *var)
 {
 	int32		typmod = var->vartypmod;
 	Oid			type = getBaseTypeAndTypmod(var->vartype, &typmod);
 	int			most = type_maximum_size(type, typmod);
-	Relation	toast;
-	bool		empty;
+	ListCell   *lc;
 
-	if ((most > 0 && most <= BLCKSZ) || !OidIsValid(relation->rd_rel->reltoastrelid))
+	if (most > 0 && most <= BLCKSZ)
 		return false;
-	toast = table_open(relation->rd_rel->reltoastrelid, AccessShareLock);
-	empty = RelationGetNumberOfBlocks(toast) == 0;
-	table_close(toast, AccessShareLock);
-	return !empty;
+	foreach(lc, relids)
+		if (has_long_values(lfirst_oid(lc)))
+			return true;
+	return false;
 }
 
 /* Can the column be read, as a fed one or as a hidden one? */
 static bool
-is_readable(GjInputs *inputs, const GjInput *input, Relation relation, const GjLeaf *leaf)
+is_readable(GjInputs *inputs, const GjInput *input, const List *relids, const GjLeaf *leaf)
 {
 	int			found = find_column(input, leaf);
 	GjColumn	column = {0};
@@ -142,7 +162,7 @@ is_readable(GjInputs *inputs, const GjInput *input, Relation relation, const GjL
 	else
 		gj_describe_column(inputs, leaf->var, leaf->form, &column);
 	if (column.encoding == GJ_ENC_VARLENA && leaf->is_key && !column.is_key)
-		return !may_be_long(relation, leaf->var);
+		return !may_be_long(relids, leaf->var);
 
 	/* feeding an unscaled numeric may fail, and would because of a mere condition */
 	return found >= 0 ||
@@ -151,7 +171,7 @@ is_readable(GjInputs *inputs, const GjInput *input, Relation relation, const GjL
 }
 
 static bool
-are_readable(GjInputs *inputs, const GjInput *input, Relation relation, const List *leaves)
+are_readable(GjInputs *inputs, const GjInput *input, const List *relids, const List *leaves)
 {
 	ListCell   *lc;
 
@@ -159,7 +179,7 @@ are_readable(GjInputs *inputs, const GjInput *input, Relation relation, const Li
 	{
 		const GjLeaf *leaf = lfirst(lc);
 
-		if (leaf->parameter == NULL && !is_readable(inputs, input, relation, leaf))
+		if (leaf->parameter == NULL && !is_readable(inputs, input, relids, leaf))
 			return false;
 	}
 	return input->ncolumns + list_length(leaves) <= GJ_MAX_COLUMNS &&
@@ -195,12 +215,48 @@ place_leaves(GjInputs *inputs, int i, const List *leaves)
 
 /* ---- inputs ---- */
 
-/* Makes an input keepable, if it can be.  *bytes: of all conditions, so far. */
+/*
+ * The tables whose rows a relation has.  NIL: of none it can be proved that blocks have not
+ * changed.
+ */
+static List *
+tables_of(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *tables = gj_base_slot(rel)->tables;
+	List	   *relids = NIL;
+	bool		any = false;
+	ListCell   *lc;
+
+	foreach(lc, tables != NIL ? tables : list_make1(rel))
+	{
+		Oid			relid = root->simple_rte_array[((RelOptInfo *) lfirst(lc))->relid]->relid;
+		Relation	relation = table_open(relid, NoLock);	/* locked for the query */
+
+		any = any || is_provable(relation);
+		relids = lappend_oid(relids, relid);
+		table_close(relation, NoLock);
+	}
+	return any ? relids : NIL;
+}
+
+/* The conditions of an input; those of a table are in the order in which they are evaluated. */
+static List *
+conditions_of(const GjInputs *inputs, int i, const RelOptInfo *rel)
+{
+	const Plan *child = list_nth(inputs->children, i);
+
+	return IsA(child, SeqScan) ? child->qual :
+		extract_actual_clauses(rel->baserestrictinfo, false);
+}
+
+/*
+ * Makes an input of these tables with these conditions keepable, if it can be.  *bytes: of
+ * all conditions, so far.
+ */
 static void
-add_kept_form(GjInputs *inputs, int i, Relation relation, int *bytes)
+add_kept_form(GjInputs *inputs, int i, const List *relids, const List *quals, int *bytes)
 {
 	GjInput    *input = &inputs->plan->inputs[i];
-	const List *quals = ((const Plan *) list_nth(inputs->children, i))->qual;
 	GjTranslator t = {.root = inputs->root, .kept = true};
 	GjExpr	   *condition;
 
@@ -214,7 +270,7 @@ add_kept_form(GjInputs *inputs, int i, Relation relation, int *bytes)
 	/* an aggregate has read all rows before its first one */
 	if (condition == NULL || (condition->can_fail && inputs->plan->aggregate == NULL) ||
 		condition->levels > MAX_CONDITION_LEVELS || *bytes + condition->bytes > MAX_CONDITION_BYTES ||
-		!are_readable(inputs, input, relation, t.leaves))
+		!are_readable(inputs, input, relids, t.leaves))
 		return;
 	place_leaves(inputs, i, t.leaves);
 	input->condition = gj_write_expr(condition);
@@ -233,13 +289,14 @@ gj_add_kept_forms(GjInputs *inputs)
 		return;
 	for (int i = 0; i < plan->ninputs; i++)
 	{
-		Relation	relation;
+		RelOptInfo *rel;
+		List	   *relids;
 
 		if (plan->inputs[i].feed != GJ_FEED_PAGE)
 			continue;
-		relation = table_open(plan->inputs[i].relid, NoLock);	/* locked for the query */
-		if (is_provable(relation))
-			add_kept_form(inputs, i, relation, &bytes);
-		table_close(relation, NoLock);
+		rel = find_base_rel(inputs->root, plan->inputs[i].rti);
+		relids = tables_of(inputs->root, rel);
+		if (relids != NIL)
+			add_kept_form(inputs, i, relids, conditions_of(inputs, i, rel), &bytes);
 	}
 }

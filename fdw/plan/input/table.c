@@ -254,89 +254,10 @@ check_columns(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
 	return GJ_ACCEPTED;
 }
 
-/* Does a page feed evaluate all conditions of this table, if it is a heap? */
-static bool
-may_be_page_fed(PlannerInfo *root, RelOptInfo *rel)
-{
-	RangeTblEntry *rte = root->simple_rte_array[rel->relid];
-	ListCell   *lc;
-
-	/* with security quals, the executor controls the evaluation order */
-	if (rte->rtekind != RTE_RELATION || rte->inh || rte->securityQuals != NIL ||
-		rte->tablesample != NULL ||
-		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
-		return false;
-	foreach(lc, rel->baserestrictinfo)
-	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		GjPageQual	qual;
-
-		if (rinfo->pseudoconstant ||
-			(!gj_page_qual(rinfo->clause, &qual) && !gj_page_expression(rinfo->clause)))
-			return false;
-	}
-	return true;
-}
-
-/* The last attribute that is read, for delivery or for a condition.  0: none. */
-static int
-last_attribute(const RelOptInfo *rel)
-{
-	return Max(gj_last_column(rel->reltarget->exprs, rel->relid),
-			   gj_last_column(extract_actual_clauses(rel->baserestrictinfo, false), rel->relid));
-}
-
-/*
- * Counts the attributes of a tuple that are skipped, up to the last one that
- * is read (feed/page/rows.c).  Attributes before the first one that may be
- * NULL or has no fixed length have a known offset and are not counted.
- */
-static int
-walked_attributes(TupleDesc desc, int last)
-{
-	int			first = 0;
-
-	last = Min(last, desc->natts);
-	while (first < last && TupleDescAttr(desc, first)->attnotnull &&
-		   TupleDescAttr(desc, first)->attlen > 0)
-		first++;
-	return Max(0, last - first);
-}
-
-static bool
-page_feed(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
-{
-	Relation	relation;
-	bool		heap;
-
-	if (base->computed != NIL || !may_be_page_fed(root, rel))
-		return false;
-	relation = table_open(root->simple_rte_array[rel->relid]->relid, NoLock);	/* locked for the query */
-	heap = relation->rd_rel->relam == HEAP_TABLE_AM_OID;
-	if (heap)
-	{
-		base->walk = walked_attributes(RelationGetDescr(relation), last_attribute(rel));
-		base->kept = gj_expected_kept(root, rel, relation);
-	}
-	table_close(relation, NoLock);
-	return heap;
-}
-
-/* What filling costs, and what the daemon does instead where it serves the table. */
-static Cost
-fill_cost(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base, int workers, double fed)
-{
-	Cost		cost = gj_page_fill_cost(rel, base->weight, base->walk, workers, fed);
-
-	if (fed < 1)
-		cost += gj_kept_cost(gj_query_daemon(gj_query(root)), rel, 1 - fed);
-	return cost;
-}
-
 /* Chooses the cheaper of a page feed of rel and a feed from child. */
 static void
-choose_source(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, bool page,
-			  Path *child, int workers, GjSource *source)
+choose_source(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, Path *child, int workers,
+			  GjSource *source)
 {
 	source->rel = rel;
 	source->partial = workers > 0;
@@ -349,31 +270,8 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, bool page,
 		source->cost = source->scan_cost + gj_child_fill_cost(child, base->weight);
 		source->disabled = gj_price(child).disabled;
 	}
-	if (page)
-	{
-		double		fed = 1 - base->kept;
-		Cost		scan = gj_page_scan_cost(root, rel, workers, fed);
-		GjPrice		pages = {
-			.disabled = gj_disabled_scan(),
-			.cost = scan + fill_cost(root, rel, base, workers, fed),
-		};
-		GjPrice		child_price = {.disabled = source->disabled, .cost = source->cost};
-
-		if (source->path == NULL || gj_is_cheaper(pages, child_price))
-		{
-			source->feed = GJ_FEED_PAGE;
-			source->fed = fed;
-			if (fed < 1)
-				source->kept_saving = gj_page_scan_cost(root, rel, workers, 1) +
-					fill_cost(root, rel, base, workers, 1) - pages.cost;
-			if (source->path == NULL || source->path->pathtype != T_SeqScan ||
-				source->path->parallel_workers != workers)
-				source->path = create_seqscan_path(root, rel, NULL, workers);
-			source->scan_cost = scan;
-			source->cost = pages.cost;
-			source->disabled = pages.disabled;
-		}
-	}
+	if (base->paged)
+		gj_offer_pages(root, rel, base, child, workers, source);
 }
 
 static Path *
@@ -404,11 +302,12 @@ cheapest_path(RelOptInfo *rel)
 static void
 choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
 {
-	bool		page = page_feed(root, rel, base);
+	bool		page;			/* of the relation's own table */
 	GjSource   *parallel = &base->sources[GJ_PARALLEL];
 
-	choose_source(root, rel, base, page, cheapest_path(rel),
-				  0, &base->sources[GJ_SERIAL]);
+	gj_find_pages(root, rel, base);
+	page = base->paged && base->tables == NIL;
+	choose_source(root, rel, base, cheapest_path(rel), 0, &base->sources[GJ_SERIAL]);
 	if (!rel->consider_parallel)
 		return;
 	if (rel->partial_pathlist != NIL)
@@ -423,10 +322,10 @@ choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
 														   max_parallel_workers_per_gather));
 		if (page && !gj_debug_force)
 			workers = Min(workers, gj_most_workers());
-		choose_source(root, rel, base, page, child, workers, parallel);
+		choose_source(root, rel, base, child, workers, parallel);
 	}
 	else
-		choose_source(root, rel, base, page,
+		choose_source(root, rel, base,
 					  unparameterized(get_cheapest_parallel_safe_total_inner(rel->pathlist)),
 					  0, parallel);
 }

@@ -54,7 +54,8 @@ add_inputs(GjInputs *inputs, const GjTree *tree)
 	/*
 	 * core may have added a node above the scan, which a page feed would skip
 	 */
-	input->feed = IsA(child, SeqScan) ? source->feed : GJ_FEED_CHILD;
+	input->feed = IsA(child, SeqScan) || IsA(child, Append) || gj_shared_scan_of(child) != 0 ?
+		source->feed : GJ_FEED_CHILD;
 	input->partial = source->partial;
 	input->rti = source->rel->relid;
 	rte = inputs->root->simple_rte_array[input->rti];
