@@ -166,7 +166,7 @@ var shapes = map[Message]shape{
 	MsgInputFed:    fixed[InputFed]("INPUT_FED"),
 	MsgFilterGet:   fixed[FilterGet]("FILTER_GET"),
 	MsgFiltered:    fixed[Filtered]("FILTERED"),
-	MsgPages:       upTo[Pages]("PAGES", Sizeof[Pages]()+MaxGroups*Sizeof[Group](), 0),
+	MsgPages:       upTo[Pages]("PAGES", Sizeof[Pages]()+MaxGroups*Sizeof[Group]()+2*MaxColumns+MaxText, 0),
 	MsgKeptGet:     fixed[KeptGet]("KEPT_GET"),
 	MsgBlocksGet:   fixed[BlocksGet]("BLOCKS_GET"),
 	MsgProved:      fixed[Proved]("PROVED"),
@@ -185,7 +185,7 @@ var shapes = map[Message]shape{
 	MsgStats:       upTo[Stats]("STATS", FrameMax, 0),
 	MsgStatus:      {name: "STATUS", max: FrameMax},
 	MsgFilter:      upTo[Filter]("FILTER", Sizeof[Filter](), 1),
-	MsgKept:        upTo[Kept]("KEPT", Sizeof[Kept]()+MaxGroups, 0),
+	MsgKept:        upTo[Kept]("KEPT", Sizeof[Kept]()+MaxInputGroups*(Sizeof[KeptLeaf]()+1), 0),
 	MsgBlocks:      upTo[Blocks]("BLOCKS", Sizeof[Blocks]()+8*GroupBlocks, 0),
 	MsgForgotten:   fixed[Forgotten]("FORGOTTEN"),
 }
