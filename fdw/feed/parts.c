@@ -112,7 +112,7 @@ is_paged_leaf(const PlanState *child, const GjInput *in)
 {
 	AttrNumber	attnums[GJ_MAX_COLUMNS];
 
-	return is_heap_scan(child) &&
+	return is_heap_scan(child) && in->ncolumns + in->nhidden <= GJ_MAX_COLUMNS &&
 		find_columns(child, in, in->ncolumns + in->nhidden, attnums);
 }
 
