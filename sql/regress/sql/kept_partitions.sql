@@ -195,7 +195,6 @@ SELECT kept.settled(:'par');
 UPDATE sales SET later = later + 1 WHERE day BETWEEN 20 AND 22;
 SELECT kept.settled(:'par');
 SELECT kept.settled(:'all');
-SELECT kept.settled('SELECT d.label, count(*), sum(s.later) FROM sales s JOIN dim d ON s.dim = d.id WHERE s.day = (SELECT min(id) + 22 FROM dim) GROUP BY d.label');
 VACUUM sales;
 SELECT kept.settled(:'par');
 SET enable_parallel_append = off;
