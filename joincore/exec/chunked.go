@@ -28,6 +28,9 @@ func newChunked(e *planState, d device.Chunked) *chunked {
 
 func (e *chunked) run(out *Output) error {
 	defer func() { e.gathered = out.Gathers.Each(e.dev.Streams()) }()
+	if err := e.sample(); err != nil {
+		return err
+	}
 	f, err := e.flow(e.plan.Root, newColumns(e.plan.Output), false)
 	if err != nil {
 		return err
@@ -177,7 +180,7 @@ func (e *chunked) execute(n *joincore.Join, j *join, build, probe *side, kept bo
 			Result: e.rows[n], Columns: len(e.plan.Output),
 		}, e.dev.Streams())
 	}
-	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probe.rows}
+	m := device.Match{Build: build.key, Probe: probe.key, Residual: n.Residual, Parameters: e.plan.Parameters, ProbeRows: probe.read}
 	plan := PlanKind(n.Kind, j.decision.BuildLeft, m)
 	if j.decision.Algorithm == joincore.NPJ {
 		return e.npj(j, plan, space, release, probe, kept)
@@ -198,7 +201,7 @@ func (e *chunked) choose(n *joincore.Join, j *join, space device.Space, build, p
 		ResultRows: clampRows(n.Rows), Columns: e.movable(build) + e.movable(probe),
 		Dense: func() (bool, error) {
 			r, err := e.dev.KeyRange(e.ctx, space, build.key)
-			return r.VeryDense(probe.rows), err
+			return r.VeryDense(probe.read), err
 		},
 	})
 	return err

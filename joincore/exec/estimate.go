@@ -25,7 +25,7 @@ type estimator struct {
 
 func newEstimator(plan *joincore.Checked, opt Options) *estimator {
 	rows := func(input int) int64 { return clampRows(plan.Inputs[input].Rows) }
-	return &estimator{sized: newSized(plan, planned, rows), opt: opt}
+	return &estimator{sized: newSized(plan, planned, rows, nil), opt: opt}
 }
 
 // flow returns the bytes in use while a node's rows stream.

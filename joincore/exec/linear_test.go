@@ -90,7 +90,7 @@ func lookOnce(t *testing.T, name string, root joincore.Node, joins int, rows flo
 		t.Fatalf("%s of %v rows: estimating looks %d times at %d nodes", name, rows, e.visited, nodes(plan.Root))
 	}
 	seen := 0
-	newSized(valid, planned, func(input int) int64 { return inputs[input].Rows() }).eachJoin(plan.Root, newColumns(plan.Output), func(*joincore.Join, *side, *side) { seen++ })
+	newSized(valid, planned, func(input int) int64 { return inputs[input].Rows() }, nil).eachJoin(plan.Root, newColumns(plan.Output), func(*joincore.Join, *side, *side) { seen++ })
 	if seen != joins {
 		t.Fatalf("%s: predicting looks %d times at %d joins", name, seen, joins)
 	}

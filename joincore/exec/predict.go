@@ -10,7 +10,7 @@ import (
 // PredictCores returns the predicted time, in ms, of a plan's joins, filters and
 // aggregates on the given number of cores, once its inputs are complete.
 func PredictCores(plan *joincore.Checked, inputs []*joincore.Relation, r *costmodel.Rates, cores int) (ms float64) {
-	p := newSized(plan, planned, func(input int) int64 { return inputs[input].Rows() })
+	p := newSized(plan, planned, func(input int) int64 { return inputs[input].Rows() }, nil)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(_ *joincore.Join, build, probe *side) {
 		ms += r.Predict(costmodel.CoreJoin{BuildRows: build.rows, ProbeRows: probe.rows}, cores).MS()
 	})
@@ -76,7 +76,7 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		whole := inputs[s.Divided]
 		inputs[s.Divided] = &joincore.Relation{Columns: whole.Columns, Segments: []joincore.Segment{{Rows: int(whole.Rows() / int64(s.Devices))}}}
 	}
-	p := newSized(plan, s.rowsOf, func(input int) int64 { return inputs[input].Rows() })
+	p := newSized(plan, s.rowsOf, func(input int) int64 { return inputs[input].Rows() }, nil)
 	in, out := 0.0, 0.0
 	read := p.read()
 	ms := float64(deviceJobMS)

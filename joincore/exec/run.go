@@ -156,7 +156,7 @@ type planState struct {
 
 func newPlanState(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, opt Options) *planState {
 	rows := func(input int) int64 { return inputs[input].Rows() }
-	e := &planState{sized: newSized(plan, planned, rows), ctx: ctx, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
+	e := &planState{sized: newSized(plan, planned, rows, nil), ctx: ctx, inputs: inputs, opt: opt, number: map[*joincore.Join]int{}}
 	for i, j := range joincore.Joins(plan.Root) {
 		e.number[j] = i
 	}

@@ -18,9 +18,9 @@ type sized struct {
 	rows   map[joincore.Node]int64
 }
 
-// newSized visits each node once. join returns the planner's estimate of a join, and scan the
-// rows of an input.
-func newSized(plan *joincore.Checked, join func(*joincore.Join) float64, scan func(input int) int64) *sized {
+// newSized visits each node once. join returns the planner's estimate of a join, scan the rows
+// of an input, and passing those of an input that pass a filter. Without passing, all do.
+func newSized(plan *joincore.Checked, join func(*joincore.Join) float64, scan func(input int) int64, passing func(*joincore.Filter, *joincore.Scan) int64) *sized {
 	rows := map[joincore.Node]int64{}
 	for n := range joincore.Nodes(plan.Root) {
 		switch n := n.(type) {
@@ -28,6 +28,9 @@ func newSized(plan *joincore.Checked, join func(*joincore.Join) float64, scan fu
 			rows[n] = scan(n.Input)
 		case *joincore.Filter:
 			rows[n] = rows[n.Child]
+			if scan, ok := n.Child.(*joincore.Scan); ok && passing != nil {
+				rows[n] = min(rows[n], passing(n, scan))
+			}
 		case *joincore.Join:
 			rows[n] = max(rows[n.Left], rows[n.Right])
 			if estimate := clampRows(join(n)); estimate > 0 {
@@ -63,6 +66,7 @@ func (p *sized) buildLeft(n *joincore.Join) bool {
 type side struct {
 	node   joincore.Node
 	rows   int64
+	read   int64 // before a filter of its input
 	inputs []int
 	key    *device.Key
 	needed columns // by the join and above it
@@ -72,7 +76,7 @@ type side struct {
 func (p *sized) sidesOf(n *joincore.Join, needed columns, buildLeft bool) (build, probe *side) {
 	leftKey, rightKey := device.Keys(n.Keys, p.schema.Column)
 	of := func(child joincore.Node, key *device.Key) *side {
-		s := &side{child, p.rows[child], joincore.Sources(child), key, needed.with(joincore.Columns(n.Residual)...)}
+		s := &side{child, p.rows[child], p.unfiltered(child), joincore.Sources(child), key, needed.with(joincore.Columns(n.Residual)...)}
 		if !key.Exact { // equal hashes have to be verified
 			s.needed.add(key.Columns()...)
 		}
@@ -83,6 +87,15 @@ func (p *sized) sidesOf(n *joincore.Join, needed columns, buildLeft bool) (build
 		return left, right
 	}
 	return right, left
+}
+
+// unfiltered returns the rows of a node before a filter. They are what reading costs, to which
+// that of clearing an array for lookups is compared.
+func (p *sized) unfiltered(n joincore.Node) int64 {
+	if f, ok := n.(*joincore.Filter); ok {
+		return p.unfiltered(f.Child)
+	}
+	return p.rows[n]
 }
 
 // withKey returns the columns that are read of the rows of the side.

@@ -39,7 +39,7 @@ func TestForeignKeysAreFetchedLate(t *testing.T) {
 	}
 	bulkOf := func(plan *joincore.Plan) *bulk {
 		valid := checked(t, plan)
-		return &bulk{planState: &planState{sized: newSized(valid, planned, func(int) int64 { return 0 })}}
+		return &bulk{planState: &planState{sized: newSized(valid, planned, func(int) int64 { return 0 }, nil)}}
 	}
 	b := bulkOf(plan)
 	w := wanted{all: newColumns(plan.Output), soon: newColumns(plan.Output)}
