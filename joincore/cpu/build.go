@@ -37,6 +37,9 @@ func (d *dev) Build(ctx context.Context, from device.Space, m *device.Match) (de
 	default:
 		err = t.fill(ctx, m)
 	}
+	if err == nil && worthMembership(keys, m.ProbeRows) {
+		err = t.addMembership(ctx, m, keys)
+	}
 	if err != nil {
 		t.Release()
 		return nil, err

@@ -20,13 +20,14 @@ type prober struct {
 
 	in    *rows
 	table *table
-	sel   []uint32 // rows of in whose key is not NULL; nil: all
+	sel   []uint32 // rows of in that may have partners: those whose key is not NULL; nil: all
 	head  []uint32 // their chains
 	next  int      // the first of them that is not finished
 	link  uint32   // where its chain continues, 0: at its head
 	ended bool
 
 	keys    keyer
+	members selection
 	heads   []uint32
 	from    []uint32 // of pairs: row of in
 	to      []uint32 // of pairs: build position
@@ -38,7 +39,7 @@ func (st *stream) NewProber(m *device.Match) device.Prober {
 	n := st.dev.chunk
 	p := &prober{
 		st: st, match: m, out: newRows(n), heads: make([]uint32, n),
-		from: make([]uint32, n+1), to: make([]uint32, n+1), matched: make([]uint8, n),
+		from: make([]uint32, n+1), to: make([]uint32, n+1), matched: make([]uint8, n), members: newSelection(n),
 	}
 	p.keys.init(st)
 	p.check = st.dev.pairCondition(m)
@@ -49,6 +50,9 @@ func (st *stream) NewProber(m *device.Match) device.Prober {
 func (p *prober) Start(ctx context.Context, r device.Rows, t device.Table) error {
 	p.in, p.table = r.(*rows), t.(*table)
 	keys, sel := p.keys.compute(p.in, p.match.Probe, p.st.dev.inputs)
+	if p.table.member != nil {
+		keys, sel = p.members.apply(p.table, keys, sel)
+	}
 	p.sel, p.head = sel, p.heads[:len(keys)]
 	switch {
 	case p.table.sorted != nil:

@@ -24,7 +24,8 @@ type table struct {
 	shift   uint     // 64 - log2(len(entries))
 	dense   []uint32 // replaces entries: the head of each key from low on
 	low     uint64
-	wrap    uint64 // a probe sequence stays within wrap+1 entries
+	wrap    uint64      // a probe sequence stays within wrap+1 entries
+	member  *membership // of sparse keys; nil: none was made
 
 	numbers []uint32 // of a partition, replaces entries: the number, plus 1, of a row; 0: empty
 	rows    []uint64 // the keys of the partition's rows
@@ -228,6 +229,10 @@ func (t *table) Release() {
 	free(t.dev, t.memory)
 	free(t.dev, t.chain)
 	free(t.dev, t.dense)
+	if t.member != nil {
+		free(t.dev, t.member.bits)
+		t.member = nil
+	}
 	t.memory, t.entries, t.numbers, t.chain, t.dense = nil, nil, nil, nil, nil
 }
 

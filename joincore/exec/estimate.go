@@ -105,17 +105,21 @@ func (e *estimator) moved(s *side) (bytes float64, columns int) {
 
 // tableBytes returns the size of the largest table that a provider builds: up to four entries
 // of 16 bytes per key, or an array over the range of dense keys, plus a chain of 4 bytes per
-// row for repeated keys, and the keys and positions that are divided among the table's regions.
+// row for repeated keys, and the keys and positions that are divided among the table's regions; and the
+// bits of sparse keys.
 func tableBytes(build, probe *side) float64 {
 	n := float64(build.rows)
-	return max(64*n, 4*float64(min(probe.rows, device.SmallRange))) + 4*n + 12*n + 1<<13
+	return max(64*n, 4*float64(min(probe.rows, device.SmallRange))) + 4*n + 12*n + memberBytes(probe) + 1<<13
 }
 
 // arrayBytes is the largest table of very dense keys.
 func arrayBytes(build, probe *side) float64 {
 	n := float64(build.rows)
-	return max(16*n, 4*float64(min(probe.rows, device.SmallRange))) + 4*n + 8*n + 1<<13
+	return max(16*n, 4*float64(min(probe.rows, device.SmallRange))) + 4*n + 8*n + memberBytes(probe) + 1<<13
 }
+
+// memberBytes is the largest size of the bits of sparse keys: one word for four rows that probe.
+func memberBytes(probe *side) float64 { return min(2*float64(probe.rows), 1<<20) }
 
 // carryWidth is the widest column, in bytes, that is moved with the key. For a
 // wider one, a cache miss costs less than moving the value twice.

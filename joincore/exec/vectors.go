@@ -13,7 +13,7 @@ import (
 // of input rows.
 const (
 	streamWidth   = 64 // a worker's scratch
-	proberWidth   = 24 // a join's keys and pairs
+	proberWidth   = 36 // a join's keys, members and pairs
 	positionWidth = 4  // of the rows of a chunk in one input
 )
 
