@@ -3,6 +3,10 @@
  *
  * Neither is always better: an index that finds the few rows of a few subqueries is
  * faster than any join.  So the planner's costs decide, once all are known.
+ *
+ * Core charges a scan for a subplan for each row, also for rows that cheaper conditions drop
+ * before.  Groups are limited by these conditions (values.c), so the plan that is wrongly
+ * taken for that reason is slower by one more scan of the table.
  */
 #include "postgres.h"
 
