@@ -131,10 +131,10 @@ typedef struct GjTrail
 } GjTrail;
 
 /*
- * Proves those of n blocks that have not changed, and removes them.  Returns how
- * many are left to be fed.
+ * Proves those of n blocks of a table of "blocks" that have not changed, and removes
+ * them.  Returns how many are left to be fed.
  */
-extern int	gj_kept_prove_blocks(GjKept *kept, HeapScanDesc scan, GjTrail *trail,
+extern int	gj_kept_prove_blocks(GjKept *kept, HeapScanDesc scan, uint32 blocks, GjTrail *trail,
 								 GjWork *work, int n);
 
 #endif							/* FEED_KEPT_KEPT_H */

@@ -80,13 +80,26 @@ read_page(Relation rel, BlockNumber number, uint32 blocks, struct gj_group *grou
 	return any != 0;
 }
 
+/*
+ * The pages of a map.  PostgreSQL remembers their number, and forgets it when the map
+ * grows; to ask for a file's existence opens it.
+ */
+static BlockNumber
+map_length(SMgrRelation file)
+{
+	BlockNumber *known = &file->smgr_cached_nblocks[VISIBILITYMAP_FORKNUM];
+
+	if (*known == InvalidBlockNumber)
+		*known = smgrexists(file, VISIBILITYMAP_FORKNUM) ?
+			smgrnblocks(file, VISIBILITYMAP_FORKNUM) : 0;
+	return *known;
+}
+
 /* Copies the pages of all groups.  Returns whether they can prove anything. */
 static bool
 read_map(Relation rel, uint32 blocks, uint32 groups, struct gj_group *map)
 {
-	SMgrRelation file = RelationGetSmgr(rel);
-	BlockNumber pages = smgrexists(file, VISIBILITYMAP_FORKNUM) ?
-		smgrnblocks(file, VISIBILITYMAP_FORKNUM) : 0;
+	BlockNumber pages = map_length(RelationGetSmgr(rel));
 	bool		any = false;
 
 	for (uint32 i = 0; i < Min(pages, groups); i++)

@@ -157,10 +157,11 @@ read_and_look(HeapScanDesc scan, const GjWork *work, Buffer *hints)
 }
 
 int
-gj_kept_prove_blocks(GjKept *kept, HeapScanDesc scan, GjTrail *trail, GjWork *work, int n)
+gj_kept_prove_blocks(GjKept *kept, HeapScanDesc scan, uint32 blocks, GjTrail *trail,
+					 GjWork *work, int n)
 {
 	Relation	rel = scan->rs_base.rs_rd;
-	Buffer	   *hints = gj_kept_hints(rel, kept->blocks);
+	Buffer	   *hints = gj_kept_hints(rel, blocks);
 	int			hits = 0;
 	int			left = 0;
 

@@ -373,7 +373,7 @@ deal(KeptScan *s, uint32 group, BlockNumber from, BlockNumber to)
 			if (!enter(s, group, length))
 				return false;
 			n = collect(s, from - base, to - base);
-			left = gj_kept_prove_blocks(s->kept, s->scan, &s->trail, s->work, n);
+			left = gj_kept_prove_blocks(s->kept, s->scan, s->leaf->blocks, &s->trail, s->work, n);
 			s->blocks.proved += n - left;
 			break;
 		default:
