@@ -20,6 +20,7 @@
 #include "utils/acl.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 #if PG_VERSION_NUM >= 160000
@@ -434,6 +435,17 @@ gj_form_minimal_tuple(TupleDesc desc, Datum *values, bool *isnull)
 	return heap_form_minimal_tuple(desc, values, isnull, 0);
 #else
 	return heap_form_minimal_tuple(desc, values, isnull);
+#endif
+}
+
+/* Is it an operator of an order, or its negation? */
+static inline bool
+gj_has_order(Oid opno)
+{
+#if PG_VERSION_NUM >= 180000
+	return get_op_index_interpretation(opno) != NIL;
+#else
+	return get_op_btree_interpretation(opno) != NIL;
 #endif
 }
 

@@ -45,6 +45,9 @@ extern Path *gj_keep_native(GjJoinrel *state, GjVariant variant, const Path *nat
 
 /* ---- checks that a native plan needs no daemon ---- */
 
+/* Does it contain a node of ours? */
+extern bool gj_needs_daemon(const Plan *plan);
+
 /*
  * Checks that a native child does not need the daemon: it would find the
  * daemon as dead as its parent did.  Else notes a defect.

@@ -70,15 +70,6 @@ gj_path_children(Path *path)
 
 /* ---- checks that a native plan needs no daemon ---- */
 
-static void
-check_plan_list(const List *plans, const char **defect)
-{
-	ListCell   *lc;
-
-	foreach(lc, plans)
-		gj_check_native_plan(lfirst(lc), defect);
-}
-
 static bool
 is_ours(const CustomScanMethods *methods)
 {
@@ -86,32 +77,53 @@ is_ours(const CustomScanMethods *methods)
 		methods == &gj_feed_methods;
 }
 
-void
-gj_check_native_plan(const Plan *plan, const char **defect)
+static bool
+any_needs_daemon(const List *plans)
 {
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		if (gj_needs_daemon(lfirst(lc)))
+			return true;
+	return false;
+}
+
+bool
+gj_needs_daemon(const Plan *plan)
+{
+	const List *children = NIL;
+
 	if (plan == NULL)
-		return;
+		return false;
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
 			if (is_ours(((const CustomScan *) plan)->methods))
-				gj_note_defect(defect, "the native plan needs the daemon");
-			check_plan_list(((const CustomScan *) plan)->custom_plans, defect);
+				return true;
+			children = ((const CustomScan *) plan)->custom_plans;
 			break;
 		case T_Append:
-			check_plan_list(((const Append *) plan)->appendplans, defect);
+			children = ((const Append *) plan)->appendplans;
 			break;
 		case T_MergeAppend:
-			check_plan_list(((const MergeAppend *) plan)->mergeplans, defect);
+			children = ((const MergeAppend *) plan)->mergeplans;
 			break;
 		case T_SubqueryScan:
-			gj_check_native_plan(((const SubqueryScan *) plan)->subplan, defect);
+			if (gj_needs_daemon(((const SubqueryScan *) plan)->subplan))
+				return true;
 			break;
 		default:
 			break;
 	}
-	gj_check_native_plan(outerPlan(plan), defect);
-	gj_check_native_plan(innerPlan(plan), defect);
+	return any_needs_daemon(children) || gj_needs_daemon(outerPlan(plan)) ||
+		gj_needs_daemon(innerPlan(plan));
+}
+
+void
+gj_check_native_plan(const Plan *plan, const char **defect)
+{
+	if (gj_needs_daemon(plan))
+		gj_note_defect(defect, "the native plan needs the daemon");
 }
 
 /* ---- shared scans ---- */

@@ -72,9 +72,17 @@ read_key(Node *condition, GjCorrelation *key)
 
 /* ---- what may be evaluated for more rows than before ---- */
 
-/*
- * May it fail for some values of columns?  Comparisons do not.
- */
+/* An operator of an order or of equality, or one that is known to raise no errors. */
+static bool
+is_safe_operator(Oid opno)
+{
+	Oid			function = get_opcode(opno);
+
+	return function < FirstGenbkiObjectId &&
+		(get_func_leakproof(function) || gj_has_order(opno));
+}
+
+/* May it fail for some values of columns?  Comparisons do not. */
 static bool
 can_fail(Node *node, void *context)
 {
@@ -85,11 +93,14 @@ can_fail(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_OpExpr:
-			if (exprType(node) != BOOLOID)
+			if (!is_safe_operator(((OpExpr *) node)->opno))
+				return true;
+			break;
+		case T_ScalarArrayOpExpr:
+			if (!is_safe_operator(((ScalarArrayOpExpr *) node)->opno))
 				return true;
 			break;
 		case T_Var:
-		case T_ScalarArrayOpExpr:
 		case T_BoolExpr:
 		case T_NullTest:
 		case T_BooleanTest:

@@ -15,6 +15,7 @@
 
 #include "compat.h"
 #include "options.h"
+#include "plan/native/native.h"
 #include "plan/rewrite/rewrite.h"
 #include "plan/state.h"
 
@@ -84,6 +85,21 @@ plan(Query *parse, const char *text, int options, ParamListInfo parameters)
 		standard_planner(parse, text, options, parameters);
 }
 
+/* Does a statement run jobs? */
+static bool
+has_job(const PlannedStmt *statement)
+{
+	ListCell   *lc;
+
+	if (gj_needs_daemon(statement->planTree))
+		return true;
+	foreach(lc, statement->subplans)
+		if (gj_needs_daemon(lfirst(lc)))
+			return true;
+	return false;
+}
+
+/* Plans without a job are left to core, which plans the query as it is. */
 static PlannedStmt *
 hook(Query *parse, const char *text, int options, ParamListInfo parameters)
 {
@@ -95,6 +111,8 @@ hook(Query *parse, const char *text, int options, ParamListInfo parameters)
 	if (other == NULL || (first->planTree->total_cost < LEAST_COST && !gj_debug_force))
 		return first;
 	second = plan(other, text, options, parameters);
+	if (!has_job(second))
+		return first;
 	return gj_debug_force ||
 		gj_is_cheaper(gj_plan_price(second->planTree), gj_plan_price(first->planTree)) ? second : first;
 }

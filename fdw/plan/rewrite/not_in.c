@@ -78,7 +78,7 @@ rewrite(const Query *query, SubLink *link)
 	List	   *where;
 	ListCell   *lc;
 
-	if (!gj_is_plain_select(sub) || sub->hasAggs)
+	if (!gj_is_plain_select(sub) || sub->hasAggs || contain_volatile_functions((Node *) sub))
 		return false;
 	foreach(lc, comparisons)
 		if (!is_equality(query, sub, lfirst(lc)))

@@ -82,7 +82,8 @@ gj_plain_table(const Query *query, int number)
 {
 	RangeTblEntry *rte = rt_fetch(number, query->rtable);
 
-	if (rte->rtekind != RTE_RELATION || rte->tablesample != NULL ||
+	/* policies name the table by its number in the query */
+	if (rte->rtekind != RTE_RELATION || rte->tablesample != NULL || rte->securityQuals != NIL ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW &&
 		 rte->relkind != RELKIND_PARTITIONED_TABLE))
 		return NULL;

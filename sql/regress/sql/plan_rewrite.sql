@@ -115,10 +115,13 @@ ALTER TABLE t ENABLE ROW LEVEL SECURITY;
 CREATE POLICY p ON t USING (k < 20);
 SET ROLE gpujoin_rewriter;
 SELECT try('SELECT t.id FROM t WHERE t.id > 100 AND t.x < (SELECT avg(u.y) FROM u WHERE u.k = t.k)');
+SELECT try('SELECT t.id FROM u a, t WHERE a.id = t.id AND a.y > 5 AND t.id > 100 AND t.x < (SELECT avg(u.y) FROM u WHERE u.k = t.k)');
 SELECT count(*) FROM t WHERE t.s > 's' AND t.x < (SELECT avg(u.y) FROM u WHERE u.k = t.k);
 RESET ROLE;
 -- without force, costs decide: a subplan that finds few rows by an index is cheaper than all groups
 SET gpujoin.debug_force = off;
+SET gpujoin.min_rows = 0;
+SET gpujoin.startup_cost = 0;
 SET seq_page_cost = 1000;
 SELECT try('SELECT t.id FROM t WHERE t.x < (SELECT avg(u.y) FROM u WHERE u.k = t.k)');
 RESET seq_page_cost;
