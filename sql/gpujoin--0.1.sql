@@ -446,10 +446,21 @@ BEGIN
     RETURN QUERY EXECUTE query;
 END $$;
 
+-- Are values of a type equal if the bytes are that the daemon gets of them? Such a column can be
+-- the key of a join as it is kept (fdw/plan/join/keys.c).
+CREATE FUNCTION is_plain_key(type oid) RETURNS boolean
+LANGUAGE SQL STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT type OPERATOR(pg_catalog.=) ANY (
+               '{int2,int4,int8,bool,"\"char\"",oid,xid,cid,xid8,money,pg_lsn,date,time,timestamp,timestamptz,timetz,uuid,macaddr,macaddr8,tid,inet,bit,varbit,bytea,text,varchar}'::pg_catalog.regtype[]::pg_catalog.oid[])
+           OR EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.oid OPERATOR(pg_catalog.=) type AND t.typtype OPERATOR(pg_catalog.=) 'e');
+END;
+
 -- Compares the values that the daemon keeps of a table with those in the table, under one
 -- snapshot. The function is STABLE, so all its queries have the snapshot of the query that
 -- calls it. Two hashes of each row as text are added up. Only if the sums differ are all
--- rows compared. With gpujoin.keep = always, small tables are served, too.
+-- rows compared. With gpujoin.keep = always, small tables are served, too. If no kept column
+-- can be the key of the join that reads them, another column of the table is kept for that.
 CREATE FUNCTION check_kept(relation regclass)
 RETURNS TABLE (leaf regclass, compared_columns text[], rows bigint, kept_blocks bigint, blocks bigint, differences bigint)
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -485,17 +496,24 @@ BEGIN
         -- form is that of its value is wanted: a text last, because it may be too long.
         SELECT array_agg(DISTINCT a.attname::text),
                (array_agg(a.attname ORDER BY a.attlen < 0 AND c.form = 0, a.attnum)
-                    FILTER (WHERE a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'oid'::regtype, 'date'::regtype,
-                                                 'timestamp'::regtype, 'timestamptz'::regtype, 'uuid'::regtype, 'text'::regtype, 'varchar'::regtype)
-                                  OR (a.atttypid = 'numeric'::regtype AND c.form = 1)))[1]
+                    FILTER (WHERE gpujoin.is_plain_key(a.atttypid) OR a.atttypid = 'numeric'::regtype AND c.form = 1))[1]
         INTO compared_columns, key
         FROM jsonb_to_recordset(k.columns) AS c(attnum smallint, form int)
              JOIN pg_attribute AS a ON a.attrelid = leaf AND a.attnum = c.attnum AND NOT a.attisdropped
         WHERE c.form <= 1;
         CONTINUE WHEN compared_columns IS NULL;
         IF key IS NULL THEN
-            RAISE feature_not_supported USING MESSAGE = format('kept columns of table %s cannot be checked', leaf),
-                DETAIL = 'None of them can be the key of a join.';
+            SELECT attname INTO key
+            FROM pg_attribute
+            WHERE attrelid = leaf AND attnum > 0 AND NOT attisdropped AND attgenerated <> 'v' AND gpujoin.is_plain_key(atttypid)
+                  AND gpujoin.can_feed(atttypid, atttypmod) AND has_column_privilege(leaf, attnum, 'SELECT')
+            ORDER BY attlen < 0, attnum LIMIT 1;
+            IF key IS NULL THEN
+                RAISE feature_not_supported USING MESSAGE = format('kept columns of table %s cannot be checked', leaf),
+                    DETAIL = 'No column of the table that you may read can be the key of a join.';
+            END IF;
+            PERFORM gpujoin.feed_columns(leaf, ARRAY[key]);
+            PERFORM gpujoin.wait_for_copies(leaf);
         END IF;
         SELECT * INTO before FROM gpujoin.session_blocks();
         PERFORM set_config('gpujoin.enabled', 'on', true);

@@ -113,6 +113,14 @@ SELECT * FROM gpujoin.keep('odd', '{p}');
 SELECT * FROM gpujoin.keep('odd', '{missing}');
 SELECT leaf, kept_columns, rows, fraction FROM gpujoin.keep('odd');
 SELECT * FROM gpujoin.keep(NULL);
+-- columns of which none can be the key of a join, with and without another one that can
+CREATE TABLE kept.curve (y float8, x int, shape point) WITH (autovacuum_enabled = off);
+INSERT INTO kept.curve SELECT g / 7.0, g, point(g, g) FROM generate_series(1, 1000) g;
+VACUUM kept.curve;
+SELECT leaf, kept_columns, rows, fraction FROM gpujoin.keep('curve', '{y,shape}');
+SELECT leaf, compared_columns, rows, kept_blocks = blocks AS all_blocks, differences FROM gpujoin.check_kept('curve');
+ALTER TABLE kept.curve DROP COLUMN x;
+SELECT * FROM gpujoin.check_kept('curve');
 SET gpujoin.socket = '/nonexistent/socket';
 SELECT * FROM gpujoin.keep('odd');
 SELECT * FROM gpujoin.check_kept('odd');
