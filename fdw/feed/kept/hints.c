@@ -56,6 +56,21 @@ begin(void)
 	files = hash_create("gpujoin buffer hints", 16, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
+static void
+resize(Hints *of, uint32 blocks)
+{
+	Buffer	   *buffers = MemoryContextAllocZero(context, blocks * sizeof(Buffer));
+
+	if (of->buffers != NULL)
+	{
+		memcpy(buffers, of->buffers, of->blocks * sizeof(Buffer));
+		pfree(of->buffers);
+	}
+	hints += blocks - of->blocks;
+	of->buffers = buffers;
+	of->blocks = blocks;
+}
+
 Buffer *
 gj_kept_hints(Relation rel, uint32 blocks)
 {
@@ -69,19 +84,15 @@ gj_kept_hints(Relation rel, uint32 blocks)
 	found = files == NULL ? NULL : hash_search(files, &file, HASH_FIND, NULL);
 	if (found != NULL && found->blocks >= blocks)
 		return found->buffers;
+	blocks = Min(blocks + blocks / 8, MOST_HINTS);	/* the table may grow */
 	if (files == NULL || hints + blocks > MOST_HINTS)
 		begin();				/* it is learned again in one query of each table */
 	found = hash_search(files, &file, HASH_ENTER, &known);
-	if (known)
+	if (!known)
 	{
-		hints -= found->blocks;
-		if (found->buffers != NULL)
-			pfree(found->buffers);
+		found->blocks = 0;
+		found->buffers = NULL;
 	}
-	found->blocks = 0;
-	found->buffers = NULL;
-	found->buffers = MemoryContextAllocZero(context, blocks * sizeof(Buffer));
-	found->blocks = blocks;
-	hints += blocks;
+	resize(found, blocks);
 	return found->buffers;
 }
