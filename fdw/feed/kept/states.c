@@ -134,7 +134,8 @@ receive_kept(GjFeeder *feeder, GjLink *link, int input, MemoryContext context)
 /*
  * Does the daemon lack an input of which the plan expected it to have the greater part?
  * It does if it has less than half of what was expected.  A mixed group counts as a part
- * that it has.
+ * that it has.  What it wants to capture is no reason for the native plan, else it would
+ * never have it: the planner knows that the column is kept, but not in which form.
  */
 static bool
 is_missing(const GjInput *input, const GjKept *kept)
@@ -150,7 +151,7 @@ is_missing(const GjInput *input, const GjKept *kept)
 
 		all += leaf->blocks;
 		for (uint32 first = 0; first < leaf->blocks; first += GJ_GROUP_BLOCKS)
-			if (kept->states[leaf->first + first / GJ_GROUP_BLOCKS] != GJ_GROUP_FED)
+			if (leaf->capture || kept->states[leaf->first + first / GJ_GROUP_BLOCKS] != GJ_GROUP_FED)
 				found += Min(leaf->blocks - first, GJ_GROUP_BLOCKS);
 	}
 	return found == 0 || found < all * input->kept / 2;

@@ -92,13 +92,13 @@ extern GjMachine gj_machine;
 
 /* ---- Conditions of tables that gpujoind keeps, per row that it tests on a core ---- */
 
-#define KEPT_ROW_NS CPU_NS(1.2)			/* to select the rows that pass */
-#define KEPT_FURTHER_NS CPU_NS(1.2)		/* for a further condition: to leave out rows */
-#define KEPT_CALL_NS CPU_NS(5)			/* of a function */
-#define KEPT_LIST_NS CPU_NS(3)			/* to search integers in a list */
-#define KEPT_TEXT_NS CPU_NS(8)			/* to compare texts */
-#define KEPT_TEXT_LIST_NS CPU_NS(23)	/* to search texts in a list */
-#define KEPT_PREFIX_NS CPU_NS(12)		/* LIKE of a text that begins the pattern */
+#define KEPT_ROW_NS CPU_NS(0.7)			/* to select the rows that pass */
+#define KEPT_FURTHER_NS CPU_NS(0.4)		/* for a further condition: to leave out rows */
+#define KEPT_CALL_NS CPU_NS(3)			/* of a function */
+#define KEPT_LIST_NS CPU_NS(0.5)			/* to search integers in a list */
+#define KEPT_TEXT_NS CPU_NS(7)			/* to compare texts */
+#define KEPT_TEXT_LIST_NS CPU_NS(10)	/* to search texts in a list */
+#define KEPT_PREFIX_NS CPU_NS(10)		/* LIKE of a text that begins the pattern */
 #define KEPT_LIKE_NS CPU_NS(22)
 
 /* ---- Memory ---- */
