@@ -98,3 +98,35 @@ func TestHeapSaysWhatWasUsed(t *testing.T) {
 		t.Errorf("more than there is: %v", err)
 	}
 }
+
+// Memory behind an address comes from the end of the last free part that is large enough.
+func TestHeapGivesMemoryBehind(t *testing.T) {
+	h, _ := counted(t, 1000)
+	var at [6]int64
+	for i := range at {
+		at[i], _, _ = h.alloc(100) // each below the one before
+	}
+	h.release(at[1], 100)
+	h.release(at[3], 100)
+	if got, ok := h.behind(at[5], 60); !ok || got != at[1]+40 {
+		t.Errorf("60 bytes behind %d: %d, %t", at[5], got, ok)
+	}
+	if got, ok := h.behind(at[5], 60); !ok || got != at[3]+40 {
+		t.Errorf("60 more: %d, %t", got, ok)
+	}
+	if got, ok := h.behind(at[5], 60); ok {
+		t.Errorf("60 bytes more than there are: %d", got)
+	}
+	if got, ok := h.behind(at[2], 40); !ok || got != at[1] {
+		t.Errorf("the rest of a part: %d, %t", got, ok)
+	}
+	if got, ok := h.behind(at[2], 40); ok {
+		t.Errorf("the part below the address was given: %d", got)
+	}
+	for _, s := range []span{{at[0], 100}, {at[1], 100}, {at[2], 100}, {at[3] + 40, 60}, {at[4], 100}, {at[5], 100}} {
+		h.release(s.at, s.bytes)
+	}
+	if len(h.free) != 0 {
+		t.Errorf("free parts are left: %v", h.free)
+	}
+}
