@@ -170,7 +170,9 @@ SET gpujoin.debug_force = on;
 SET gpujoin.keep = always;
 SELECT count(*), sum(s.later) FROM sales s JOIN dim d ON s.dim = d.id;
 SELECT count(*) FROM s2 s JOIN dim d ON s.dim = d.id;
+\set SHOW_CONTEXT never
 SELECT leaf FROM gpujoin.check_kept('sales');
+\set SHOW_CONTEXT errors
 RESET ROLE;
 ALTER TABLE sales ENABLE ROW LEVEL SECURITY;
 CREATE POLICY few ON sales USING (id < 100);
