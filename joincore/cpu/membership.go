@@ -25,7 +25,7 @@ const (
 	membershipProbes = 4
 )
 
-// worthMembership reports whether so many rows probe a table of sparse keys that bits pay.
+// worthMembership reports whether enough rows probe a table of sparse keys for a bitmap to save time.
 func worthMembership(keys device.KeyRange, probeRows int64) bool {
 	if keys.Rows == 0 {
 		return false

@@ -326,7 +326,7 @@ collect(KeptScan *s, BlockNumber from, BlockNumber to)
 	return n;
 }
 
-/* Begins a mixed group, of which the leaf has so many blocks. */
+/* Begins a mixed group.  length: the blocks of the leaf in it. */
 static bool
 enter(KeptScan *s, uint32 group, uint32 length)
 {

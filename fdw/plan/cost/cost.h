@@ -147,7 +147,7 @@ extern double gj_expected_kept(PlannerInfo *root, RelOptInfo *rel, Relation rela
  */
 extern double gj_kept_conditions_ns(const struct gj_status *status, const List *conditions);
 
-/* The daemon's evaluation of the relation's conditions on so many of its tuples. */
+/* Evaluating the relation's conditions in the daemon, on this number of its tuples. */
 extern Cost gj_kept_cost(const struct gj_status *status, const RelOptInfo *rel, double tuples);
 
 /* Taking columns of this weight from a child plan's rows. */
