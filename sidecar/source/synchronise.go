@@ -1,0 +1,130 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// rounds is how often the synchronisation stream runs after the main stream before that one
+// has to wait: by then little is left.
+const rounds = 3
+
+// syncApplier applies a synchronisation stream to the tables that load.
+type syncApplier struct {
+	session *Session
+	tables  map[uint32]*newTable
+	changed map[*newTable]bool // in the open transaction
+}
+
+// synchronise applies the slot's stream up to a position of the main stream, at which that
+// one waits, and lets the tables join there. As in PostgreSQL's own synchronisation of
+// tables (src/backend/replication/logical/tablesync.c), the transactions that commit before
+// that position come from the slot's stream, the others from the main one.
+func (s *Session) synchronise(ctx context.Context, m *stream, conn *pgconn.PgConn, sl slot, tables []*newTable) error {
+	f, err := openFeed(ctx, conn, sl, sl.start, s.options)
+	if err != nil {
+		hangUp(conn)
+		return err
+	}
+	defer f.close()
+	a := &syncApplier{session: s, tables: map[uint32]*newTable{}, changed: map[*newTable]bool{}}
+	for _, t := range tables {
+		if t.reason == nil {
+			a.tables[t.table.OID] = t
+		}
+	}
+	follow := newFollower(f.queue, a, sl.start)
+	// The rows are those of the slot's position: the tables cannot join before it.
+	if err := s.positions.waitFor(ctx, sl.start); err != nil {
+		return err
+	}
+	for range rounds {
+		if err := follow.until(ctx, s.positions.at(), f.confirm); err != nil {
+			return err
+		}
+	}
+	var failure error
+	err = m.main.between(ctx, func(at LSN) {
+		if failure = follow.until(ctx, at, f.confirm); failure != nil {
+			return
+		}
+		for _, t := range a.tables {
+			if err := t.loading.Join(at); err != nil {
+				t.reason = err
+				s.failed(t.table.Name, err)
+				continue
+			}
+			m.main.joined[t.table.OID] = joinedTable{t.table, t.print}
+			s.update(func() {
+				e := s.entries[t.table.Name]
+				e.state, e.reason, e.failures = StateReady, nil, 0
+			})
+		}
+	})
+	return errors.Join(err, failure)
+}
+
+// until applies frames until the position has reached limit.
+func (f *follower) until(ctx context.Context, limit LSN, confirm func(LSN)) error {
+	for f.position < limit || f.open {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		moved, err := f.step(limit)
+		if err != nil {
+			return err
+		}
+		if moved {
+			if !f.open {
+				confirm(f.position)
+			}
+			continue
+		}
+		if f.position >= limit && !f.open {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-f.frames.queue.ready:
+		}
+	}
+	return nil
+}
+
+func (a *syncApplier) lookup(oid uint32) *Table {
+	if t := a.tables[oid]; t != nil {
+		return t.table
+	}
+	return nil
+}
+
+func (a *syncApplier) change(c *Change) error {
+	t := a.tables[c.Table.OID]
+	a.changed[t] = true
+	if err := t.loading.Change(c); err != nil {
+		a.fail(c.Table, err)
+	}
+	return nil
+}
+
+func (a *syncApplier) commit(end LSN, at time.Time) error {
+	for t := range a.changed {
+		if err := t.loading.Commit(end); err != nil {
+			a.fail(t.table, err)
+		}
+	}
+	clear(a.changed)
+	return nil
+}
+
+func (a *syncApplier) received(LSN) {}
+
+func (a *syncApplier) fail(t *Table, reason error) {
+	n := a.tables[t.OID]
+	delete(a.tables, t.OID)
+	delete(a.changed, n)
+	a.session.drop(n, reason)
+}
