@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gpujoin/joincore"
+	"gpujoin/sidecar/bitmap"
 )
 
 // run is rows that are consecutive in one vector.
@@ -46,7 +47,7 @@ func (r *run) join(o run) bool {
 
 // hasNulls reports whether a value of the run is NULL.
 func (r *run) hasNulls() bool {
-	return r.from.Validity != nil && !allSet(r.from.Validity, r.first, r.rows)
+	return r.from.Validity != nil && !bitmap.AllSet(r.from.Validity, r.first, r.rows)
 }
 
 // hasChained reports whether a value of the run lies in a chain of extents, which end with
@@ -144,9 +145,9 @@ func fill(c joincore.Column, to *joincore.Vector, runs []run) error {
 		switch {
 		case to.Validity == nil:
 		case r.from.Validity == nil:
-			setBits(to.Validity, row, r.rows)
+			bitmap.Set(to.Validity, row, r.rows)
 		default:
-			copyBits(to.Validity, row, r.from.Validity, r.first, r.rows)
+			bitmap.Copy(to.Validity, row, r.from.Validity, r.first, r.rows)
 		}
 		row += r.rows
 	}

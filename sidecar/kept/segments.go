@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gpujoin/joincore"
+	"gpujoin/sidecar/bitmap"
 )
 
 // Segments returns the rows of the blocks that are served: those of level 1, and those that
@@ -183,7 +184,7 @@ func (l *Lease) slice(p *piece, c joincore.Column, first, rows int) (v joincore.
 		v.Values = p.vector.Values[c.Width*first : c.Width*(first+rows)]
 	}
 	switch bits := p.vector.Validity; {
-	case bits == nil || allSet(bits, first, rows):
+	case bits == nil || bitmap.AllSet(bits, first, rows):
 	case first%8 == 0:
 		v.Validity = bits[first/8 : (first+rows+7)/8]
 	default:
@@ -194,7 +195,7 @@ func (l *Lease) slice(p *piece, c joincore.Column, first, rows int) (v joincore.
 			data = make([]byte, n)
 		}
 		v.Validity = data[:n]
-		copyBits(v.Validity, 0, bits, first, rows)
+		bitmap.Copy(v.Validity, 0, bits, first, rows)
 	}
 	return v
 }

@@ -1,9 +1,11 @@
-package kept
+// Package bitmap copies and tests bits at any position of bitmaps, least significant bit first, as
+// vectors have them for their NULLs.
+package bitmap
 
 import "encoding/binary"
 
-// word returns 64 bits of a bitmap from any bit on; those beyond its end are 0.
-func word(bits []byte, at int) uint64 {
+// Word returns 64 bits of a bitmap from any bit on; those beyond its end are 0.
+func Word(bits []byte, at int) uint64 {
 	bits = bits[at/8:]
 	if len(bits) >= 9 {
 		shift := at % 8
@@ -15,30 +17,30 @@ func word(bits []byte, at int) uint64 {
 	return binary.LittleEndian.Uint64(padded[:])>>shift | uint64(padded[8])<<(64-shift)
 }
 
-// allSet reports whether n bits from a bit on are all 1.
-func allSet(bits []byte, at, n int) bool {
+// AllSet reports whether n bits from a bit on are all 1.
+func AllSet(bits []byte, at, n int) bool {
 	for ; n >= 64; at, n = at+64, n-64 {
-		if word(bits, at) != ^uint64(0) {
+		if Word(bits, at) != ^uint64(0) {
 			return false
 		}
 	}
 	mask := uint64(1)<<n - 1
-	return n == 0 || word(bits, at)&mask == mask
+	return n == 0 || Word(bits, at)&mask == mask
 }
 
-// copyBits copies n bits between any positions of two bitmaps. The bits of `to` behind them
+// Copy copies n bits between any positions of two bitmaps. The bits of `to` behind them
 // become 0 up to the end of their byte.
-func copyBits(to []byte, toAt int, from []byte, fromAt, n int) {
+func Copy(to []byte, toAt int, from []byte, fromAt, n int) {
 	for n > 0 {
 		shift := toAt % 8
 		count := min(n, 64-shift)
-		put(to[toAt/8:], shift, count, word(from, fromAt))
+		put(to[toAt/8:], shift, count, Word(from, fromAt))
 		toAt, fromAt, n = toAt+count, fromAt+count, n-count
 	}
 }
 
-// setBits sets n bits from a bit on; those behind them become 0 up to the end of their byte.
-func setBits(to []byte, at, n int) {
+// Set sets n bits from a bit on; those behind them become 0 up to the end of their byte.
+func Set(to []byte, at, n int) {
 	for n > 0 {
 		shift := at % 8
 		count := min(n, 64-shift)
