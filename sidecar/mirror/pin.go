@@ -1,0 +1,157 @@
+package mirror
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"gpujoin/joincore"
+)
+
+// Pin is a position in the source's order of commits, and a hold on what the tables had there.
+// Its methods are safe for concurrent use.
+type Pin struct {
+	s            *Server
+	commit       uint64
+	position     LSN
+	at           time.Time
+	older, newer *Pin
+
+	mu      sync.Mutex
+	closed  bool
+	held    []hold
+	scratch []span
+}
+
+// hold is a storage that a pin's relations have slices of, and the rows it belongs to.
+type hold struct {
+	rows    *rows
+	storage *storage
+}
+
+// Pin pins the newest published commit. The caller closes it.
+func (s *Server) Pin() *Pin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &Pin{s: s, commit: s.commit, position: s.position, at: s.at, older: s.newest}
+	if s.newest != nil {
+		s.newest.newer = p
+	} else {
+		s.oldest = p
+	}
+	s.newest = p
+	return p
+}
+
+// oldestCommit returns the commit of the oldest pin, or, if there is none, of the next one. The
+// caller holds mu.
+func (s *Server) oldestCommit() uint64 {
+	if s.oldest != nil {
+		return s.oldest.commit
+	}
+	return s.commit
+}
+
+// Position returns the position: exactly the transactions that end up to it are seen.
+func (p *Pin) Position() LSN { return p.position }
+
+// Newest returns when the newest of these transactions was committed, by the source's clock.
+func (p *Pin) Newest() time.Time { return p.at }
+
+// Relation returns columns of the rows that a table has at the pin, in any order: another call
+// may return another one. The relation is valid until Close, and must not be changed. Without
+// columns, the segments only count rows. The error wraps ErrNotReady.
+func (p *Pin) Relation(table uint32, columns []int) (joincore.Relation, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return joincore.Relation{}, fmt.Errorf("%w: the pin is closed", ErrNotReady)
+	}
+	r, parts, err := p.parts(table)
+	if err != nil {
+		return joincore.Relation{}, err
+	}
+	v := view{pin: p, all: r.columns, columns: columns}
+	for _, c := range columns {
+		if c < 0 || c >= len(r.columns) {
+			return joincore.Relation{}, fmt.Errorf("column %d of %d: %w", c, len(r.columns), joincore.ErrInvalid)
+		}
+		v.relation.Columns = append(v.relation.Columns, r.columns[c])
+	}
+	v.build(parts)
+	return v.relation, nil
+}
+
+// parts takes hold of the segments of a table that have rows at the pin.
+func (p *Pin) parts(table uint32) (*rows, []part, error) {
+	s := p.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tables[table]
+	switch {
+	case t == nil:
+		return nil, nil, fmt.Errorf("%w: table %d is not known", ErrNotReady, table)
+	case t.state == StateFailed:
+		return nil, nil, fmt.Errorf("%w: %w", ErrNotReady, t.err)
+	case t.state != StateReady || t.from > p.commit:
+		return nil, nil, fmt.Errorf("%w: %s.%s loads", ErrNotReady, t.Schema, t.Name)
+	}
+	r := t.rows
+	parts := make([]part, 0, len(r.published.segments))
+	p.held = slices.Grow(p.held, len(r.published.segments))
+	for _, seg := range r.published.segments {
+		n := seg.visible(p.commit)
+		if n == 0 {
+			continue
+		}
+		part := part{storage: seg.shown, rows: n, shown: seg.stored(), dead: seg.dead, deaths: seg.deathsAt(p.commit)}
+		if seg.shown.vectors == nil {
+			part.border = slices.Clone(seg.border)
+		}
+		parts = append(parts, part)
+		seg.shown.refs++
+		p.held = append(p.held, hold{r, seg.shown})
+	}
+	return r, parts, nil
+}
+
+// Close ends the pin: what it has returned must not be read any more. A second call does nothing.
+func (p *Pin) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.closed = true
+	s := p.s
+	s.arena.free(p.scratch)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range p.held {
+		h.rows.unref(h.storage)
+	}
+	p.held, p.scratch = nil, nil
+	if p.older != nil {
+		p.older.newer = p.newer
+	} else {
+		s.oldest = p.newer
+		s.wake() // deletions may be settled now
+	}
+	if p.newer != nil {
+		p.newer.older = p.older
+	} else {
+		s.newest = p.older
+	}
+}
+
+// take returns memory of n bytes until Close, in an extent, so that workers can read it; false:
+// there is none.
+func (p *Pin) take(n int) ([]byte, bool) {
+	sp, err := p.s.arena.alloc(n)
+	if err != nil {
+		return nil, false
+	}
+	p.scratch = append(p.scratch, sp)
+	return sp.data[:n:n], true
+}

@@ -1,0 +1,86 @@
+package mirror
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Status describes the mirror of a table, for people.
+type Status struct {
+	Schema, Name string
+	OID          uint32
+	State        State
+	Rows         int64
+	Bytes        int64 // of columns, those that are free for the next rows included
+	Err          error // of StateFailed
+}
+
+// Tables returns the status of all tables, by OID.
+func (s *Server) Tables() []Status {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Status
+	for _, t := range s.tables {
+		st := Status{Schema: t.Schema, Name: t.Name, OID: t.OID, State: t.state, Err: t.err}
+		if t.rows != nil && t.state != StateLoading {
+			st.Rows, st.Bytes = t.rows.published.rows, t.rows.bytes()
+		}
+		out = append(out, st)
+	}
+	slices.SortFunc(out, func(a, b Status) int { return int(int64(a.OID) - int64(b.OID)) })
+	return out
+}
+
+// bytes returns the bytes of the spans of published segments.
+func (r *rows) bytes() (n int64) {
+	for _, s := range r.published.segments {
+		for _, span := range s.shown.spans {
+			n += int64(len(span.data))
+		}
+	}
+	return n
+}
+
+// Bytes returns the memory of all mirrors: that of extents, and that beside them.
+func (s *Server) Bytes() (extents, besides int64) {
+	return s.account.extents.Load(), s.account.besides.Load()
+}
+
+// Newest returns when the newest published transaction was committed on the source, by its clock.
+func (s *Server) Newest() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at
+}
+
+// Fail gives up the mirror of a table: its definition has changed, for example. It can be loaded
+// again.
+func (s *Server) Fail(table uint32, why error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if t := s.tables[table]; t != nil && t.state != StateFailed && t.state != StateLoading {
+		_ = s.fail(t, why) // its own error
+	}
+}
+
+// Drop forgets a table. A later change of it is out of order.
+func (s *Server) Drop(table uint32) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	t := s.tables[table]
+	switch {
+	case t == nil:
+		return nil
+	case t.state == StateLoading:
+		return fmt.Errorf("%w: %s.%s still loads", ErrOrder, t.Schema, t.Name)
+	case t.state != StateFailed:
+		_ = s.fail(t, ErrNotReady) // readers see no table
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tables, table)
+	return nil
+}
