@@ -28,6 +28,7 @@ type feed struct {
 	end       context.CancelFunc
 	ended     context.Context
 	all       sync.WaitGroup
+	once      sync.Once
 }
 
 // openFeed begins to stream. The connection belongs to the feed.
@@ -44,8 +45,11 @@ func openFeed(ctx context.Context, conn *pgconn.PgConn, sl slot, at LSN, o Optio
 	return f, nil
 }
 
-// close ends both goroutines and the connection, and with it a temporary slot.
-func (f *feed) close() {
+// close ends both goroutines and the connection, and with it a temporary slot. It may be
+// called again, and while frames are read from the queue.
+func (f *feed) close() { f.once.Do(f.shut) }
+
+func (f *feed) shut() {
 	f.end()
 	f.queue.close()
 	_ = f.conn.Conn().SetDeadline(time.Unix(1, 0)) // ends reading and writing; a broken connection ends by itself

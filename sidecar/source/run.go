@@ -99,15 +99,9 @@ func (s *Session) attend(m *stream) error {
 	}
 	s.update(func() { s.live, s.reason = true, nil })
 	err = s.serve(ctx, cancel, m, f, sl)
-	f.close()
 	if !Passing(err) {
 		// The same stream would fail again.
 		m.system = ""
-	}
-	if errors.Is(err, errRetained) && s.options.Slot != "" {
-		if failure := s.server.dropSlot(s.ctx, sl.name); failure != nil {
-			s.log.Warn("the slot could not be dropped", "slot", sl.name, "error", failure)
-		}
 	}
 	return err
 }
@@ -184,6 +178,15 @@ func (s *Session) ofPublication(ctx context.Context, err error) error {
 
 // serve runs the stream's goroutines until one fails.
 func (s *Session) serve(ctx context.Context, cancel context.CancelCauseFunc, m *stream, f *feed, sl slot) error {
+	// However long the target takes, the source is rid of the stream at once.
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(ended)
+		f.close()
+		if errors.Is(context.Cause(ctx), errRetained) && s.options.Slot != "" {
+			s.dropRetained(sl.name)
+		}
+	})
 	done := make(chan struct{}, 2)
 	go func() {
 		defer func() { done <- struct{}{} }()
@@ -199,9 +202,29 @@ func (s *Session) serve(ctx context.Context, cancel context.CancelCauseFunc, m *
 	cancel(err)
 	<-done
 	<-done
+	<-ended
 	m.main.drain()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
+	if errors.Is(err, errNoPublication) {
+		return errRepublished.because("%v", err)
+	}
 	return err
+}
+
+// dropRetained drops a permanent slot whose stream was just closed.
+func (s *Session) dropRetained(name string) {
+	for tries := 0; s.ctx.Err() == nil; tries++ {
+		err := s.server.dropSlot(s.ctx, name)
+		if err == nil {
+			return
+		}
+		// The source's sender takes a moment to end.
+		if !errors.Is(err, errSlotInUse) || tries == 100 {
+			s.log.Warn("the slot could not be dropped", "slot", name, "error", err)
+			return
+		}
+		sleep(s.ctx, 50*time.Millisecond)
+	}
 }

@@ -28,6 +28,7 @@ type recorder struct {
 	resets  int
 	aborts  int
 	check   func(map[string]*recorded) string // after each commit
+	begins  func()                            // before a load
 }
 
 // recorded are the rows of a table.
@@ -222,6 +223,9 @@ type filling struct {
 }
 
 func (r *recorder) Begin(t *source.Table) (source.Loading, error) {
+	if r.begins != nil {
+		r.begins()
+	}
 	return &filling{recorder: r, recorded: &recorded{table: t, rows: map[string][]string{}}}, nil
 }
 
