@@ -32,6 +32,7 @@ const (
 	gone     = 1
 	leastDir = 16      // slots of the first chunk
 	mostDir  = 1 << 14 // slots of a chunk that is divided
+	mostBits = 22      // of the directory; chunks of hashes that agree in more only grow
 )
 
 func newIndex(a *account) *index {
@@ -46,8 +47,11 @@ func (x *index) newChunk(depth uint, slots int) *chunk {
 	return c
 }
 
-// slotBytes are the bytes of a slot.
-const slotBytes = 5
+// slotBytes are the bytes of a slot, entryBytes those of the directory for a chunk.
+const (
+	slotBytes  = 5
+	entryBytes = 8
+)
 
 // release gives the memory back to the account.
 func (x *index) release() {
@@ -58,6 +62,7 @@ func (x *index) release() {
 		}
 		last = c
 	}
+	x.besides.Add(-int64(len(x.dir)-1) * entryBytes)
 	x.dir = nil
 }
 
@@ -152,14 +157,14 @@ func (x *index) grow(c *chunk, hash uint64, hashOf func(uint32) uint64) error {
 	case 2*c.used < slots:
 		x.spread(c, hash, hashOf, x.newChunk(c.depth, slots))
 		return nil
-	case slots < mostDir:
+	case slots < mostDir || c.depth == mostBits:
 		if err := x.room(int64(slots) * slotBytes); err != nil {
 			return err
 		}
 		x.spread(c, hash, hashOf, x.newChunk(c.depth, 2*slots))
 		return nil
 	}
-	if err := x.room(int64(len(c.slots)) * slotBytes); err != nil {
+	if err := x.room(int64(len(c.slots))*slotBytes + int64(len(x.dir))*entryBytes); err != nil {
 		return err
 	}
 	if c.depth == x.depth {
@@ -167,6 +172,7 @@ func (x *index) grow(c *chunk, hash uint64, hashOf func(uint32) uint64) error {
 		for i, d := range x.dir {
 			twice[2*i], twice[2*i+1] = d, d
 		}
+		x.besides.Add(int64(len(x.dir)) * entryBytes)
 		x.dir = twice
 		x.depth++
 	}
