@@ -48,6 +48,7 @@ func (a *mainApplier) resume() {
 // apply applies a feed's messages until it or ctx ends.
 func (a *mainApplier) apply(ctx context.Context, feed *feed, at LSN) error {
 	a.feed = feed
+	a.received(at)
 	f := newFollower(feed.queue, a, at)
 	defer func() { a.open = f.open }()
 	for ctx.Err() == nil {

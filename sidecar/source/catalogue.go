@@ -13,6 +13,7 @@ type Column struct {
 	Attnum        int16 // from 1; dropped columns keep their number
 	Type          uint32
 	BaseType      uint32 // Type, or of a domain the type below all domains
+	BaseTypmod    int32  // that of BaseType's values
 	Enum          bool   // BaseType is an enum
 	Typmod        int32
 	TypeName      string // as format_type writes it, without a search path
@@ -39,10 +40,11 @@ type Table struct {
 	// Direct says why the table cannot be mirrored and is read directly; nil: it can be.
 	Direct *Error
 
-	length int64  // pages of the table, when this was read
-	file   uint32 // pg_relation_filenode; another one after each rewrite
-	print  string // of the columns: what ALTER TABLE changes
-	shared bool   // the role may use the owner's rights
+	length   int64     // pages of the table, when this was read
+	file     uint32    // pg_relation_filenode; another one after each rewrite
+	print    string    // of the columns: what ALTER TABLE changes
+	encoding *encoding // of a Mirrored target
+	shared   bool      // the role may use the owner's rights
 }
 
 // These queries take no lock of a table: a load that waited for one, while it holds others,
@@ -63,7 +65,7 @@ order by n.nspname, c.relname`
 
 // columnsQuery returns the columns of relations.
 const columnsQuery = `
-select a.attrelid, a.attnum, a.attname, a.atttypid, coalesce(b.oid, 0), coalesce(b.typtype = 'e', false), a.atttypmod, coalesce(pg_catalog.format_type(a.atttypid, a.atttypmod), ''),
+select a.attrelid, a.attnum, a.attname, a.atttypid, coalesce(b.oid, 0), coalesce(b.typmod, -1), coalesce(b.typtype = 'e', false), a.atttypmod, coalesce(pg_catalog.format_type(a.atttypid, a.atttypmod), ''),
 	a.attcollation, coalesce(case when a.attcollation <> t.typcollation then pg_catalog.quote_ident(cn.nspname) || '.' || pg_catalog.quote_ident(co.collname) end, ''),
 	a.attnotnull, a.attgenerated <> '', a.attisdropped, coalesce(t.typsend <> 0, false),
 	coalesce(pg_catalog.col_description(a.attrelid, a.attnum), ''), a.xmin::text
@@ -71,9 +73,10 @@ from pg_catalog.pg_attribute a
 	left join pg_catalog.pg_type t on t.oid = a.atttypid
 	left join lateral (
 		with recursive base as (
-			select t.oid, t.typtype, t.typbasetype
-			union all select d.oid, d.typtype, d.typbasetype from base join pg_catalog.pg_type d on base.typtype = 'd' and d.oid = base.typbasetype)
-		select base.oid, base.typtype from base where base.typtype <> 'd') b on true
+			select t.oid, t.typtype, t.typbasetype, case when t.typtype = 'd' then t.typtypmod else a.atttypmod end as typmod
+			union all select d.oid, d.typtype, d.typbasetype, case when d.typtype = 'd' then d.typtypmod else base.typmod end
+			from base join pg_catalog.pg_type d on base.typtype = 'd' and d.oid = base.typbasetype)
+		select base.oid, base.typtype, base.typmod from base where base.typtype <> 'd') b on true
 	left join pg_catalog.pg_collation co on co.oid = a.attcollation
 	left join pg_catalog.pg_namespace cn on cn.oid = co.collnamespace
 where a.attnum > 0 and a.attrelid = any($1)
@@ -149,7 +152,7 @@ func readColumns(ctx context.Context, db querier, tables []*Table, oids []uint32
 		var c Column
 		var oid uint32
 		var xmin string
-		if err := rows.Scan(&oid, &c.Attnum, &c.Name, &c.Type, &c.BaseType, &c.Enum, &c.Typmod, &c.TypeName, &c.Collation, &c.CollationName,
+		if err := rows.Scan(&oid, &c.Attnum, &c.Name, &c.Type, &c.BaseType, &c.BaseTypmod, &c.Enum, &c.Typmod, &c.TypeName, &c.Collation, &c.CollationName,
 			&c.NotNull, &c.Generated, &c.Dropped, &c.Binary, &c.Comment, &xmin); err != nil {
 			return err
 		}

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"gpujoin/sidecar/mirror/pgout"
 )
 
 // A batch is handed on when it has this many bytes or rows: few enough that they are still
@@ -164,6 +166,26 @@ func (b *Batch) Value(row, column int) []byte {
 	}
 	at := b.Offsets[i]
 	return b.Data[at : at+uint32(n) : at+uint32(n)]
+}
+
+// Row returns a row, valid until the next call.
+func (b *Batch) Row(row int) Values {
+	if cap(b.tuple) < b.Columns {
+		b.tuple = make(Values, b.Columns)
+	}
+	t := b.tuple[:b.Columns]
+	first := row * b.Columns
+	offsets, lengths := b.Offsets[first:first+b.Columns], b.Lengths[first:first+b.Columns]
+	for c := range t {
+		n := lengths[c]
+		if n < 0 {
+			t[c] = pgout.Value{Kind: pgout.Null}
+			continue
+		}
+		at := offsets[c]
+		t[c] = pgout.Value{Kind: pgout.Binary, Data: b.Data[at : at+uint32(n) : at+uint32(n)]}
+	}
+	return t
 }
 
 // copyOf returns the statement that copies columns of a range of a table's pages: from page

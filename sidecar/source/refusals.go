@@ -69,6 +69,8 @@ var (
 		Hint: "the load begins again"}
 	errApply = &Error{SQLState: "58000", Message: "the mirrors could not apply a transaction",
 		Hint: "the mirrors load again"}
+	errMemory = &Error{SQLState: "53200", Message: "the mirrors' memory is used up",
+		Hint: "raise the daemon's limit, or set mirror 'off' for tables that need no mirror"}
 	errTogether = &Error{SQLState: "55000", Message: "another table that was loaded at the same time failed",
 		Hint: "the load begins again without it"}
 	errAltered = &Error{SQLState: "55000", Message: "the table was altered at the source",

@@ -26,6 +26,9 @@ const (
 // behindTime is the age from which mirrors are behind.
 const behindTime = 2 * time.Second
 
+// memoryPause is the time after which a table is loaded again for which there was no memory.
+const memoryPause = 5 * time.Minute
+
 // Status is what a session does now.
 type Status struct {
 	State    State
@@ -257,7 +260,11 @@ func (s *Session) failed(name Name, reason error) {
 		if !hopeless(reason) {
 			e.state = StateLoading
 		}
-		e.due = time.Now().Add(backoff(e.failures, time.Second, time.Minute))
+		pause := backoff(e.failures, time.Second, time.Minute)
+		if errors.Is(reason, errMemory) {
+			pause = memoryPause // a load costs the source much
+		}
+		e.due = time.Now().Add(pause)
 	})
 }
 

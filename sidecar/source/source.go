@@ -13,6 +13,7 @@ package source
 import (
 	"time"
 
+	"gpujoin/sidecar/mirror/encode"
 	"gpujoin/sidecar/mirror/pgout"
 )
 
@@ -58,6 +59,10 @@ type Batch struct {
 	Data    []byte
 	Offsets []uint32
 	Lengths []int32
+
+	tuple   Values // that Row returns
+	encoded *encode.Batch
+	encodes *Table // whose columns encoded has
 }
 
 // Target keeps the rows of a session's tables. Change, Commit and Received are called by
@@ -87,9 +92,9 @@ type Target interface {
 // methods when no Batch runs.
 type Loading interface {
 	Batch(b *Batch) error
-	// Change and Commit apply the synchronisation stream, as those of Target do.
+	// Change is a change of the synchronisation stream, whose transactions are whole when the
+	// table joins.
 	Change(c *Change) error
-	Commit(end LSN) error
 	// Join ends the load: the table has the rows of position at, which is the main stream's,
 	// and gets its changes from there.
 	Join(at LSN) error

@@ -16,7 +16,6 @@ const rounds = 3
 type syncApplier struct {
 	session *Session
 	tables  map[uint32]*newTable
-	changed map[*newTable]bool // in the open transaction
 }
 
 // synchronise applies the slot's stream up to a position of the main stream, at which that
@@ -30,7 +29,7 @@ func (s *Session) synchronise(ctx context.Context, m *stream, conn *pgconn.PgCon
 		return err
 	}
 	defer f.close()
-	a := &syncApplier{session: s, tables: map[uint32]*newTable{}, changed: map[*newTable]bool{}}
+	a := &syncApplier{session: s, tables: map[uint32]*newTable{}}
 	for _, t := range tables {
 		if t.reason == nil {
 			a.tables[t.table.OID] = t
@@ -102,29 +101,18 @@ func (a *syncApplier) lookup(oid uint32) *Table {
 }
 
 func (a *syncApplier) change(c *Change) error {
-	t := a.tables[c.Table.OID]
-	a.changed[t] = true
-	if err := t.loading.Change(c); err != nil {
+	if err := a.tables[c.Table.OID].loading.Change(c); err != nil {
 		a.fail(c.Table, err)
 	}
 	return nil
 }
 
-func (a *syncApplier) commit(end LSN, at time.Time) error {
-	for t := range a.changed {
-		if err := t.loading.Commit(end); err != nil {
-			a.fail(t.table, err)
-		}
-	}
-	clear(a.changed)
-	return nil
-}
+func (a *syncApplier) commit(LSN, time.Time) error { return nil }
 
 func (a *syncApplier) received(LSN) {}
 
 func (a *syncApplier) fail(t *Table, reason error) {
 	n := a.tables[t.OID]
 	delete(a.tables, t.OID)
-	delete(a.changed, n)
 	a.session.drop(n, reason)
 }

@@ -218,8 +218,6 @@ type filling struct {
 	recorder *recorder
 	mu       sync.Mutex
 	recorded *recorded
-	pending  []func() error
-	at       source.LSN
 }
 
 func (r *recorder) Begin(t *source.Table) (source.Loading, error) {
@@ -247,28 +245,12 @@ func (f *filling) Batch(b *source.Batch) error {
 	return nil
 }
 
-func (f *filling) Change(c *source.Change) error {
-	f.pending = append(f.pending, change(f.recorded, c))
-	return nil
-}
-
-func (f *filling) Commit(end source.LSN) error {
-	for _, apply := range f.pending {
-		if err := apply(); err != nil {
-			return err
-		}
-	}
-	f.pending, f.at = nil, end
-	return nil
-}
+func (f *filling) Change(c *source.Change) error { return change(f.recorded, c)() }
 
 func (f *filling) Join(at source.LSN) error {
 	r := f.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at < f.at {
-		r.fault("joins at %d after %d", at, f.at)
-	}
 	if at < r.at {
 		r.fault("joins at %d, when the main stream is at %d", at, r.at)
 	}

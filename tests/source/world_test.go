@@ -86,6 +86,7 @@ type world struct {
 	sql      *harness.Session
 	recorder *recorder
 	session  *source.Session
+	target   source.Target // of the session; nil: the recorder
 }
 
 var databases int
@@ -146,7 +147,11 @@ func (w *world) open(o source.Options) *source.Session {
 	if o.Keywords == nil {
 		o.Keywords = w.keywords()
 	}
-	s, err := source.Open(o, w.recorder, slog.New(slog.NewTextHandler(logOf(w.t), nil)))
+	target := w.target
+	if target == nil {
+		target = w.recorder
+	}
+	s, err := source.Open(o, target, slog.New(slog.NewTextHandler(logOf(w.t), nil)))
 	if err != nil {
 		w.t.Fatal(err)
 	}
