@@ -371,3 +371,55 @@ func TestWaitFor(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Few deleted rows are cut out, many are copied around, and a segment that is copied often is
+// rewritten, so that later readers copy nothing.
+func TestScatteredDeletions(t *testing.T) {
+	m := ready(t, &heap{size: benchExtent}, recordsOf(0, 70000, 0)...)
+	remove := func(ids ...int64) {
+		var changes []Change
+		for _, id := range ids {
+			changes = append(changes, deleteOf(1, id))
+		}
+		m.changes(changes...)
+	}
+	segments := func() (segs, scratch int) {
+		p := m.s.Pin()
+		defer p.Close()
+		relation, err := p.Relation(1, []int{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(relation.Segments), len(p.scratch)
+	}
+	remove(100, 20000)
+	if segs, scratch := segments(); segs != 4 || scratch != 0 { // three slices, and the tail
+		t.Errorf("%d segments, %d copies", segs, scratch)
+	}
+	var ids []int64
+	for id := int64(10); id < 60000; id += 150 {
+		ids = append(ids, id)
+	}
+	remove(ids...)
+	if m.s.Step() {
+		t.Error("a segment is rewritten that nobody reads")
+	}
+	for range mostCopies {
+		if segs, scratch := segments(); segs != 2 || scratch == 0 {
+			t.Errorf("%d segments, %d copies", segs, scratch)
+		}
+	}
+	if !m.s.Step() || m.s.Step() {
+		t.Error("it is not rewritten, or again")
+	}
+	if segs, scratch := segments(); segs != 2 || scratch != 0 {
+		t.Errorf("%d segments, %d copies", segs, scratch)
+	}
+	var want []record
+	for id := range int64(70000) {
+		if id != 100 && id != 20000 && (id%150 != 10 || id >= 60000) {
+			want = append(want, rec(id, 0))
+		}
+	}
+	pinned(t, m.s, want...)
+}

@@ -139,7 +139,7 @@ func (b *broken) plan(s *Server) *rewriting {
 	defer s.mu.Unlock()
 	for _, t := range s.tables {
 		if t.state == StateReady && s.rewritten == nil {
-			if w := t.rows.planRewriting(alive - 1); w != nil {
+			if w, _ := t.rows.planRewriting(alive - 1); w != nil {
 				w.table = t
 				return w
 			}

@@ -60,7 +60,8 @@ func (p *Pin) Position() LSN { return p.position }
 func (p *Pin) Newest() time.Time { return p.at }
 
 // Relation returns columns of the rows that a table has at the pin, in any order: another call
-// may return another one. The relation is valid until Close, and must not be changed. Without
+// may return another one. A segment without deleted rows costs some vectors, one with few of them
+// is cut into slices, and one with many is copied, on all cores. The relation is valid until Close, and must not be changed. Without
 // columns, the segments only count rows. The error wraps ErrNotReady.
 func (p *Pin) Relation(table uint32, columns []int) (joincore.Relation, error) {
 	p.mu.Lock()
@@ -105,7 +106,7 @@ func (p *Pin) parts(table uint32) (*rows, []part, error) {
 		if n == 0 {
 			continue
 		}
-		part := part{storage: seg.shown, rows: n, shown: seg.stored(), dead: seg.dead, deaths: seg.deathsAt(p.commit)}
+		part := part{segment: seg, storage: seg.shown, rows: n, shown: seg.stored(), dead: seg.dead, deaths: seg.deathsAt(p.commit)}
 		if seg.shown.vectors == nil {
 			part.border = slices.Clone(seg.border)
 		}
@@ -136,7 +137,9 @@ func (p *Pin) Close() {
 		p.older.newer = p.newer
 	} else {
 		s.oldest = p.newer
-		s.wake() // deletions may be settled now
+		if s.blocked {
+			s.wake()
+		}
 	}
 	if p.newer != nil {
 		p.newer.older = p.older

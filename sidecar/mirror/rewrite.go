@@ -32,8 +32,17 @@ type source struct {
 	count   int
 }
 
-// Segments with more than deadShare of 10 deleted rows are rewritten.
-const deadShare = 3
+// Segments are rewritten of which more than deadShare of 10 rows are deleted, or which readers have
+// copied, because of deleted rows, mostCopies times: that has taken as long as rewriting takes.
+const (
+	deadShare  = 3
+	mostCopies = 4
+)
+
+// isGarbage reports whether it pays to rewrite the segment without some of its rows.
+func (s *segment) isGarbage(deleted int) bool {
+	return 10*deleted > deadShare*s.stored() || deleted > 0 && s.copies.Load() >= mostCopies
+}
 
 // Work rewrites what has many deleted rows until ctx is done.
 func (s *Server) Work(ctx context.Context) {
@@ -72,11 +81,14 @@ func (s *Server) plan() *rewriting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := s.oldestCommit()
+	s.deleted, s.blocked = 0, false
 	for _, t := range s.tables {
 		if t.state != StateReady {
 			continue
 		}
-		if w := t.rows.planRewriting(oldest); w != nil {
+		w, blocked := t.rows.planRewriting(oldest)
+		s.blocked = s.blocked || blocked
+		if w != nil {
 			w.table = t
 			return w
 		}
@@ -84,15 +96,21 @@ func (s *Server) plan() *rewriting {
 	return nil
 }
 
-func (r *rows) planRewriting(oldest uint64) *rewriting {
+// planRewriting chooses segments whose live rows fit one, if any are worth it. blocked: a pin is in
+// the way of others.
+func (r *rows) planRewriting(oldest uint64) (plan *rewriting, blocked bool) {
 	w := &rewriting{rows: r, index: r.index}
 	heaps := make([]int, len(r.columns))
 	for _, s := range r.published.segments {
-		if !s.settled(oldest) || s.cut || 10*(s.gone+len(s.deaths)) <= deadShare*s.stored() {
+		if !s.sealed || s.cut || s.until != alive || !s.isGarbage(s.gone+len(s.deaths)) {
 			continue
 		}
 		r.besides(s.settle(oldest, 1))
-		if 10*s.gone <= deadShare*s.stored() || w.live+s.stored()-s.gone > r.most {
+		if !s.settled(oldest) || !s.isGarbage(s.gone) {
+			blocked = true
+			continue
+		}
+		if w.live+s.stored()-s.gone > r.most {
 			continue
 		}
 		p := part{rows: s.stored(), dead: s.dead}
@@ -106,9 +124,9 @@ func (r *rows) planRewriting(oldest uint64) *rewriting {
 		w.sources = append(w.sources, src)
 	}
 	if len(w.sources) == 0 {
-		return nil
+		return nil, blocked
 	}
-	return w
+	return w, blocked
 }
 
 // heapsFit reports whether the live values of one more source fit the heaps of a new segment,

@@ -3,6 +3,7 @@ package mirror
 import (
 	"math/bits"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -29,13 +30,14 @@ type segment struct {
 	cut     bool // truncated by the open transaction
 
 	// Published.
-	shown  *storage // nil: nothing yet
-	runs   []run    // by commit; the last one has all rows that are published
-	until  uint64   // the commit that has truncated the table, or alive
-	deaths []death  // by commit; readers hold parts of it, so it is only appended to, or replaced
-	dead   []uint64 // bit i: row i is deleted for every pin; replaced, never written
-	gone   int      // bits of dead
-	border []border // of each column, while the segment grows
+	shown  *storage     // nil: nothing yet
+	runs   []run        // by commit; the last one has all rows that are published
+	until  uint64       // the commit that has truncated the table, or alive
+	deaths []death      // by commit; readers hold parts of it, so it is only appended to, or replaced
+	dead   []uint64     // bit i: row i is deleted for every pin; replaced, never written
+	gone   int          // bits of dead
+	border []border     // of each column, while the segment grows
+	copies atomic.Int32 // for readers, since it was rewritten
 }
 
 // run says how many rows a segment has from a commit on.

@@ -36,6 +36,8 @@ type Server struct {
 	moved    chan struct{} // closed when the position moves; nil: nobody waits
 
 	garbage chan struct{} // wakes Work
+	deleted int           // rows since Work has looked; guarded by writing
+	blocked bool          // a pin keeps Work from something
 }
 
 // table is a table and its mirror.
@@ -121,13 +123,12 @@ func (s *Server) Commit(end LSN, at time.Time) error {
 	if s.open = false; skip {
 		return nil
 	}
-	deleted := 0
 	s.mu.Lock()
 	s.commit++
 	oldest := s.oldestCommit()
 	for _, t := range s.changed {
 		if t.rows != nil {
-			deleted += t.rows.publish(s.commit, oldest)
+			s.deleted += t.rows.publish(s.commit, oldest)
 			if t.rows.published.ended > 0 && !slices.Contains(s.ending, t) {
 				s.ending = append(s.ending, t)
 			}
@@ -137,11 +138,15 @@ func (s *Server) Commit(end LSN, at time.Time) error {
 	s.advance(end)
 	s.mu.Unlock()
 	s.endTransaction()
-	if deleted > 0 {
+	if s.deleted >= wakeAfter {
+		s.deleted = 0
 		s.wake()
 	}
 	return nil
 }
+
+// wakeAfter is how many deleted rows are worth a look at all segments.
+const wakeAfter = 4096
 
 // Abort drops the open transaction, if there is one: the stream has been cut off, and repeats it.
 func (s *Server) Abort() {

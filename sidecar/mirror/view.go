@@ -2,6 +2,9 @@ package mirror
 
 import (
 	"encoding/binary"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"gpujoin/joincore"
 	"gpujoin/sidecar/bitmap"
@@ -9,6 +12,7 @@ import (
 
 // part is what a pin sees of a segment.
 type part struct {
+	segment *segment
 	storage *storage
 	rows    int
 	shown   int      // rows that were published when the part was taken, at least as many
@@ -24,6 +28,13 @@ type view struct {
 	columns  []int             // that are wanted
 	relation joincore.Relation
 	vectors  []joincore.Vector // memory for those of the segments
+	copies   []copying         // that are left to do
+}
+
+// copying is a column of a copy.
+type copying struct {
+	from gather
+	to   *joincore.Vector
 }
 
 // mostSegments bounds the segments of a relation: the join core numbers rows by segment and row
@@ -61,6 +72,24 @@ func (v *view) build(parts []part) {
 			v.add(p, bits, c)
 		}
 	}
+	inParallel(len(v.copies), func(i int) {
+		c := &v.copies[i]
+		c.from.copy(c.to, 0, 0)
+	})
+}
+
+// inParallel calls f with 0 to n-1, on all cores.
+func inParallel(n int, f func(i int)) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // add adds consecutive rows of a part. bits are the bitmaps of the part; nil: not made yet.
@@ -135,9 +164,11 @@ func (v *view) slice(l *lane, c joincore.Column, bits []byte, at cut) (out joinc
 	return out
 }
 
-// copy adds a copy of the live rows of a part; false: there is no memory for it.
+// copy adds a copy of the live rows of a part, to be filled at the end; false: there is no memory
+// for it.
 func (v *view) copy(p *part, cuts []cut, rows int) bool {
 	bits := v.bitmaps(p)
+	before := len(v.copies)
 	seg := joincore.Segment{Rows: rows, Columns: make([]joincore.Vector, len(v.columns))}
 	for i, column := range v.columns {
 		g := gather{v.all[column], &p.storage.lanes[column], bits[i], cuts, rows}
@@ -153,10 +184,12 @@ func (v *view) copy(p *part, cuts []cut, rows int) bool {
 		spans, err := items.pack()
 		v.pin.scratch = append(v.pin.scratch, spans...)
 		if err != nil {
+			v.copies = v.copies[:before]
 			return false
 		}
-		g.copy(to, 0, 0)
+		v.copies = append(v.copies, copying{g, to})
 	}
+	p.segment.copies.Add(1)
 	v.relation.Segments = append(v.relation.Segments, seg)
 	return true
 }
