@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -145,6 +146,16 @@ func (a *mainApplier) received(walEnd LSN) {
 func (a *mainApplier) moved(at LSN) {
 	a.session.positions.advance(at)
 	a.feed.confirm(at)
+}
+
+// leave ends the mirrors of tables that load again.
+func (a *mainApplier) leave(names []Name) {
+	for oid, j := range a.joined {
+		if slices.Contains(names, j.table.Name) {
+			delete(a.joined, oid)
+			a.session.target.Fail(j.table, errUnwanted)
+		}
+	}
 }
 
 // fail ends the mirror of a table that has joined.

@@ -33,7 +33,7 @@ func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, translate(doing, err)
 	}
 	// The first query takes the snapshot.
-	sql := "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT"
+	sql := patient(conn.Conn().PgConn()) + "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT"
 	if _, err := conn.Conn().PgConn().Exec(ctx, sql).ReadAll(); err != nil {
 		n := &Snapshot{conn: conn}
 		n.Close()

@@ -65,10 +65,16 @@ func (s *Session) due(now time.Time) (names []Name, next time.Duration) {
 func (s *Session) loadTogether(ctx context.Context, m *stream, names []Name) {
 	s.update(func() {
 		for _, n := range names {
-			s.entries[n].state, s.entries[n].rows = StateLoading, 0
+			if e := s.entries[n]; e != nil {
+				e.state, e.rows = StateLoading, 0
+			}
 		}
 	})
 	began := time.Now()
+	// A table that was forgotten and is wanted again may still be there.
+	if m.main.between(ctx, func(LSN) { m.main.leave(names) }) != nil {
+		return
+	}
 	tables, err := s.admit(ctx, names)
 	if err == nil && len(tables) > 0 {
 		own, stop := context.WithCancelCause(ctx)
@@ -222,8 +228,10 @@ func (s *Session) copyUnder(ctx context.Context, sl slot, tables []*newTable) er
 			return err
 		}
 		s.mu.Lock()
-		s.entries[t.Name].rows += int64(b.Rows)
-		s.mu.Unlock()
+		defer s.mu.Unlock()
+		if e := s.entries[t.Name]; e != nil {
+			e.rows += int64(b.Rows)
+		}
 		return nil
 	})
 	if err != nil && failed != nil && !Passing(err) && !errors.Is(err, context.Canceled) {

@@ -48,7 +48,7 @@ func (s *server) newLoader(ctx context.Context, snapshot string, tables []*Table
 	l := &loader{conn: conn}
 	// Loaders that wait for each other's end, behind somebody who awaits an exclusive lock,
 	// are no deadlock that the server sees.
-	sql := "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT " + quoteLiteral(snapshot) + "; SET LOCAL lock_timeout = '5s'"
+	sql := patient(conn) + "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET TRANSACTION SNAPSHOT " + quoteLiteral(snapshot) + "; SET LOCAL lock_timeout = '5s'"
 	for _, t := range tables {
 		sql += "; LOCK TABLE ONLY " + t.Name.String() + " IN ACCESS SHARE MODE"
 	}

@@ -40,10 +40,11 @@ from pg_catalog.pg_publication p
 	join pg_catalog.pg_class c on c.oid = g.relid
 	left join pg_catalog.pg_publication_rel r on r.prpubid = p.oid and r.prrelid = g.relid
 	left join pg_catalog.pg_publication_namespace s on s.pnpubid = p.oid and s.pnnspid = c.relnamespace
-where p.pubname = $1`
+where p.pubname = $1 and g.relid = any($2)`
 
-// publicationOf reads a publication; nil: there is none.
-func publicationOf(ctx context.Context, db querier, name string) (*publication, error) {
+// publicationOf reads a publication, with those of some tables that are in it; nil: there is
+// none.
+func publicationOf(ctx context.Context, db querier, name string, oids []uint32) (*publication, error) {
 	const doing = "reading the publication"
 	p := &publication{members: map[uint32]member{}}
 	err := db.QueryRow(ctx, publicationQuery, name).Scan(&p.print, &p.owned, &p.all)
@@ -53,7 +54,7 @@ func publicationOf(ctx context.Context, db querier, name string) (*publication, 
 	if err != nil {
 		return nil, translate(doing, err)
 	}
-	rows, err := db.Query(ctx, membersQuery, name)
+	rows, err := db.Query(ctx, membersQuery, name, oids)
 	if err != nil {
 		return nil, translate(doing, err)
 	}
@@ -78,7 +79,11 @@ func (p *publication) printOf(oid uint32) (print string, ok bool) {
 // publish makes sure that the tables are in the publication, and makes it if there is none.
 // It returns the print of each published table, and the error of each other one.
 func (s *server) publish(ctx context.Context, name string, tables []*Table) (prints map[uint32]string, failed map[uint32]error, err error) {
-	p, err := publicationOf(ctx, s.pool, name)
+	oids := make([]uint32, len(tables))
+	for i, t := range tables {
+		oids[i] = t.OID
+	}
+	p, err := publicationOf(ctx, s.pool, name, oids)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +91,7 @@ func (s *server) publish(ctx context.Context, name string, tables []*Table) (pri
 		if err := s.createPublication(ctx, name, tables); err != nil {
 			return nil, nil, err
 		}
-		if p, err = publicationOf(ctx, s.pool, name); err != nil {
+		if p, err = publicationOf(ctx, s.pool, name, oids); err != nil {
 			return nil, nil, err
 		}
 		if p == nil {
@@ -110,7 +115,7 @@ func (s *server) publish(ctx context.Context, name string, tables []*Table) (pri
 		added = true
 	}
 	if added {
-		again, err := publicationOf(ctx, s.pool, name)
+		again, err := publicationOf(ctx, s.pool, name, oids)
 		if err != nil {
 			return nil, nil, err
 		}

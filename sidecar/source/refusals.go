@@ -71,6 +71,8 @@ var (
 		Hint: "the mirrors load again"}
 	errMemory = &Error{SQLState: "53200", Message: "the mirrors' memory is used up",
 		Hint: "raise the daemon's limit, or set mirror 'off' for tables that need no mirror"}
+	errUnwanted = &Error{SQLState: "55000", Message: "the table is no longer wanted",
+		Hint: "a query of its foreign table begins a new mirror"}
 	errTogether = &Error{SQLState: "55000", Message: "another table that was loaded at the same time failed",
 		Hint: "the load begins again without it"}
 	errAltered = &Error{SQLState: "55000", Message: "the table was altered at the source",
@@ -98,11 +100,13 @@ var answers = []struct {
 	{"57P02", "", errStarting},
 	{"42501", "replication", errReplication},
 	{"42501", "REPLICATION", errReplication},
+	{"42501", "start WAL sender", errReplication},
 	{"42501", "row-level security", errRLS},
 	{"53400", "replication slots are in use", errNoSlot},
 	{"55000", "wal_level", errWALLevel},
 	{"55000", "can no longer get changes from replication slot", errSlotLost},
 	{"55000", "cannot read from logical replication slot", errSlotLost},
+	{"58P01", "has already been removed", errSlotLost},
 	{"55006", "replication slot", errSlotInUse},
 	{"42704", "publication", errNoPublication},
 	{"55P03", "", errLocked},

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,6 +61,16 @@ func (s *server) plain(ctx context.Context) (*pgconn.PgConn, error) {
 		return nil, translate("connecting", err)
 	}
 	return conn, nil
+}
+
+// patient returns a statement, for the beginning of others, that lets transactions last,
+// whatever the role's settings are: versions from 17 have a limit that older ones refuse.
+func patient(conn *pgconn.PgConn) string {
+	major, _, _ := strings.Cut(conn.ParameterStatus("server_version"), ".")
+	if n, err := strconv.Atoi(major); err != nil || n < 17 {
+		return ""
+	}
+	return "SET transaction_timeout = 0; "
 }
 
 // hangUp closes a connection without waiting for the server.

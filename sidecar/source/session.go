@@ -84,8 +84,16 @@ type entry struct {
 	reason   error
 	rows     int64
 	due      time.Time // when it loads next, unless it is ready
+	joined   time.Time // when it became ready
 	failures int
 }
+
+// ready records that a table has joined. A table that fails again soon is loaded after
+// longer and longer pauses.
+func (e *entry) ready() { e.state, e.reason, e.joined = StateReady, nil, time.Now() }
+
+// steadyTable is how long a mirror must last until its next failure counts as the first.
+const steadyTable = time.Minute
 
 // Open begins a session. It connects in the background, when a table is wanted; the error is
 // one of the options. log gets what happens to the session, and no value of an option.
@@ -128,6 +136,22 @@ func (s *Session) Mirror(names ...Name) {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Forget ends the mirrors of tables, within a moment. They remain in the publication.
+func (s *Session) Forget(names ...Name) {
+	s.update(func() {
+		for _, n := range names {
+			delete(s.entries, n)
+		}
+	})
+}
+
+// wanted reports whether a table is to be mirrored.
+func (s *Session) wanted(name Name) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.entries[name] != nil
 }
 
 // Wait returns when a table that is wanted is ready, or with the reason when it has failed.
@@ -255,6 +279,12 @@ func (s *Session) failed(name Name, reason error) {
 	s.log.Warn("a mirror failed", "table", name.String(), "reason", reason)
 	s.update(func() {
 		e := s.entries[name]
+		if e == nil {
+			return
+		}
+		if e.state == StateReady && time.Since(e.joined) > steadyTable {
+			e.failures = 0
+		}
 		e.failures++
 		e.state, e.reason = StateFailed, reason
 		if !hopeless(reason) {

@@ -51,19 +51,31 @@ func (s *Session) synchronise(ctx context.Context, m *stream, conn *pgconn.PgCon
 			return
 		}
 		for _, t := range a.tables {
-			if err := t.loading.Join(at); err != nil {
-				t.reason = err
-				s.failed(t.table.Name, err)
-				continue
+			if s.join(t, at) {
+				m.main.joined[t.table.OID] = joinedTable{t.table, t.print}
 			}
-			m.main.joined[t.table.OID] = joinedTable{t.table, t.print}
-			s.update(func() {
-				e := s.entries[t.table.Name]
-				e.state, e.reason, e.failures = StateReady, nil, 0
-			})
 		}
 	})
 	return errors.Join(err, failure)
+}
+
+// join joins a table, unless it is no longer wanted.
+func (s *Session) join(t *newTable, at LSN) bool {
+	if !s.wanted(t.table.Name) {
+		t.abandon(errUnwanted)
+		return false
+	}
+	if err := t.loading.Join(at); err != nil {
+		t.reason = err
+		s.failed(t.table.Name, err)
+		return false
+	}
+	s.update(func() {
+		if e := s.entries[t.table.Name]; e != nil {
+			e.ready()
+		}
+	})
+	return true
 }
 
 // until applies frames until the position has reached limit.

@@ -97,14 +97,15 @@ func (s *Session) compare(ctx context.Context, joined map[uint32]joinedTable) (m
 	if len(joined) == 0 {
 		return nil, nil
 	}
-	p, err := publicationOf(ctx, s.server.pool, s.options.Publication)
-	if err != nil {
-		return nil, err
-	}
 	var names []Name
+	var oids []uint32
 	prints := map[uint32]string{}
 	for oid, j := range joined {
-		names, prints[oid] = append(names, j.table.Name), j.print
+		names, oids, prints[oid] = append(names, j.table.Name), append(oids, oid), j.print
+	}
+	p, err := publicationOf(ctx, s.server.pool, s.options.Publication, oids)
+	if err != nil {
+		return nil, err
 	}
 	found, err := describe(ctx, s.server.pool, names)
 	if err != nil {
@@ -114,6 +115,8 @@ func (s *Session) compare(ctx context.Context, joined map[uint32]joinedTable) (m
 	for oid, j := range joined {
 		at := slices.IndexFunc(found, func(t *Table) bool { return t.Name == j.table.Name })
 		switch {
+		case !s.wanted(j.table.Name):
+			lost[oid] = errUnwanted.because("%s", j.table.Name)
 		case at < 0:
 			lost[oid] = errNoTable.because("%s", j.table.Name)
 		case found[at].OID != oid:

@@ -283,3 +283,45 @@ func TestCloseLeavesNothing(t *testing.T) {
 		return w.one("select (select count(*) from pg_replication_slots) + (select count(*) from pg_stat_activity where application_name = 'gpujoin')") == "0"
 	})
 }
+
+// A table that is no longer wanted is dropped, and can be mirrored again.
+func TestForget(t *testing.T) {
+	w := newWorld(t, shared, ledger)
+	w.open(source.Options{})
+	w.mirror("ledger", "other")
+	w.session.Forget(names("other")...)
+	w.mirror("other") // at once
+	w.same("other")
+	w.session.Forget(names("other")...)
+	eventually(t, "the mirror is gone", func() bool { return w.recorder.rowsOf("public.other")[0] == "not joined" })
+	w.exec("update other set v = 0; update ledger set amount = 0")
+	w.same("ledger")
+	w.mirror("other")
+	w.same("other", "ledger")
+}
+
+// A session that awaits an exclusive lock does not lock up the load that it waits for.
+func TestExclusiveLockDuringLoad(t *testing.T) {
+	w := newWorld(t, shared, ledger)
+	other := w.connect()
+	altered := make(chan error, 1)
+	var once sync.Once
+	w.recorder.batches = func() {
+		once.Do(func() {
+			go func() { altered <- other.Exec(bounded(t), "alter table ledger add column later int") }()
+			eventually(t, "the other session waits", func() bool {
+				return w.one("select count(*) from pg_locks where not granted") != "0"
+			})
+		})
+	}
+	w.open(source.Options{Loaders: 3})
+	w.session.Mirror(names("ledger")...)
+	if err := <-altered; err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the altered table is mirrored", func() bool {
+		rows := w.recorder.rowsOf("public.ledger")
+		return len(rows) == 5000 && len(strings.Fields(rows[0])) == 4
+	})
+	w.same("ledger")
+}

@@ -14,7 +14,6 @@ import (
 	"gpujoin/sidecar/kept"
 	"gpujoin/sidecar/mirror"
 	"gpujoin/sidecar/source"
-	"gpujoin/tests/tpch"
 )
 
 // heap is memory for mirrors.
@@ -145,33 +144,4 @@ func (w *world) oid(table string) uint32 {
 		w.t.Fatal(err)
 	}
 	return uint32(n)
-}
-
-// BenchmarkLoad loads lineitem of TPC-H at scale factor 1, all 16 columns, while the source
-// shares the machine. The cluster is kept for the next run.
-func BenchmarkLoad(b *testing.B) {
-	ctx := context.Background()
-	c, err := env.NewCluster("source-tpch", settings(nil))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			b.Error(err)
-		}
-	}()
-	s, err := c.Connect(ctx)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	if _, err := s.One(ctx, "select count(*) from region"); err != nil {
-		if err := tpch.Load(ctx, env, s, 1, func(step string) { b.Log(step) }); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for b.Loop() {
-		rows, took := loadLineitem(b, c.Sock)
-		b.ReportMetric(float64(rows)/took.Seconds(), "rows/s")
-	}
 }

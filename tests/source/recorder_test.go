@@ -29,6 +29,7 @@ type recorder struct {
 	aborts  int
 	check   func(map[string]*recorded) string // after each commit
 	begins  func()                            // before a load
+	batches func()                            // before a batch
 }
 
 // recorded are the rows of a table.
@@ -228,6 +229,9 @@ func (r *recorder) Begin(t *source.Table) (source.Loading, error) {
 }
 
 func (f *filling) Batch(b *source.Batch) error {
+	if f.recorder.batches != nil {
+		f.recorder.batches()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for r := range b.Rows {

@@ -56,7 +56,7 @@ func run(m *testing.M) int {
 // patience bounds what a test waits for.
 const patience = 60 * time.Second
 
-func bounded(t *testing.T) context.Context {
+func bounded(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	t.Cleanup(cancel)
@@ -64,7 +64,7 @@ func bounded(t *testing.T) context.Context {
 }
 
 // newCluster starts a server for one test.
-func newCluster(t *testing.T, more harness.Settings) *harness.Cluster {
+func newCluster(t testing.TB, more harness.Settings) *harness.Cluster {
 	t.Helper()
 	c, err := env.NewCluster("", settings(more))
 	if err != nil {
@@ -80,7 +80,7 @@ func newCluster(t *testing.T, more harness.Settings) *harness.Cluster {
 
 // world is a database of its own in a cluster, with a session that mirrors it.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	cluster  *harness.Cluster
 	database string
 	sql      *harness.Session
@@ -92,7 +92,7 @@ type world struct {
 var databases int
 
 // newWorld makes a database with tables.
-func newWorld(t *testing.T, c *harness.Cluster, schema string) *world {
+func newWorld(t testing.TB, c *harness.Cluster, schema string) *world {
 	t.Helper()
 	ctx := bounded(t)
 	admin, err := c.Connect(ctx)
@@ -160,9 +160,9 @@ func (w *world) open(o source.Options) *source.Session {
 	return s
 }
 
-func logOf(t *testing.T) io.Writer { return testLog{t} }
+func logOf(t testing.TB) io.Writer { return testLog{t} }
 
-type testLog struct{ t *testing.T }
+type testLog struct{ t testing.TB }
 
 func (l testLog) Write(p []byte) (int, error) {
 	l.t.Log(strings.TrimSpace(string(p)))
@@ -254,7 +254,7 @@ func firstDifference(got, want []string) string {
 }
 
 // eventually waits until a condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
+func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
