@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,8 +27,9 @@ func (a *account) room(n int64) error {
 	return nil
 }
 
-// arena allocates spans in extents of fixed size: the first hole that is large enough. Adjacent
-// holes become one, and an extent without spans goes back.
+// arena allocates spans in extents of fixed size, in the fullest extent with a hole that is large
+// enough, so that others become empty. Adjacent holes become one, and an extent without spans goes
+// back.
 type arena struct {
 	*account
 	memory kept.Memory
@@ -42,10 +44,13 @@ type arena struct {
 type extent struct {
 	kept.Extent
 	holes   []hole // by position; no two touch
-	largest int    // bytes; no hole is larger
+	free    int    // bytes of all holes
+	largest int    // of the largest hole
 }
 
 type hole struct{ from, to int }
+
+func (h hole) size() int { return h.to - h.from }
 
 // span is a part of an extent.
 type span struct {
@@ -72,11 +77,15 @@ func (a *arena) alloc(n int) (span, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	var best *extent
 	for _, e := range a.all {
-		if s, ok := e.take(n); ok {
-			a.spans += int64(n)
-			return s, nil
+		if e.largest >= n && (best == nil || e.free < best.free) {
+			best = e
 		}
+	}
+	if best != nil {
+		a.spans += int64(n)
+		return best.take(n), nil
 	}
 	if err := a.room(int64(a.size)); err != nil {
 		return span{}, err
@@ -86,33 +95,31 @@ func (a *arena) alloc(n int) (span, error) {
 		return span{}, fmt.Errorf("%w: %w", ErrMemory, err)
 	}
 	a.extents.Add(int64(a.size))
-	e := &extent{Extent: got, holes: []hole{{0, a.size}}, largest: a.size}
+	e := &extent{Extent: got, holes: []hole{{0, a.size}}, free: a.size, largest: a.size}
 	a.all = append(a.all, e)
-	s, _ := e.take(n)
 	a.spans += int64(n)
-	return s, nil
+	return e.take(n), nil
 }
 
-// take allocates n bytes in the extent.
-func (e *extent) take(n int) (span, bool) {
-	if e.largest < n {
-		return span{}, false
-	}
-	largest := 0
-	for i := range e.holes {
-		h := &e.holes[i]
-		if h.to-h.from < n {
-			largest = max(largest, h.to-h.from)
-			continue
+// take allocates n bytes in the smallest hole that has them; one has.
+func (e *extent) take(n int) span {
+	best := -1
+	for i, h := range e.holes {
+		if size := h.size(); size >= n && (best < 0 || size < e.holes[best].size()) {
+			best = i
 		}
-		s := span{e, h.from, e.Data[h.from : h.from+n : h.from+n]}
-		if h.from += n; h.from == h.to {
-			e.holes = append(e.holes[:i], e.holes[i+1:]...)
-		}
-		return s, true
 	}
-	e.largest = largest
-	return span{}, false
+	h := &e.holes[best]
+	s := span{e, h.from, e.Data[h.from : h.from+n : h.from+n]}
+	if h.from += n; h.from == h.to {
+		e.holes = slices.Delete(e.holes, best, best+1)
+	}
+	e.free -= n
+	e.largest = 0
+	for _, h := range e.holes {
+		e.largest = max(e.largest, h.size())
+	}
+	return s
 }
 
 // free makes spans holes again.
@@ -122,7 +129,7 @@ func (a *arena) free(spans []span) {
 	for _, s := range spans {
 		a.spans -= int64(len(s.data))
 		s.extent.put(hole{s.from, s.from + len(s.data)})
-		if h := s.extent.holes; len(h) == 1 && h[0].to-h[0].from == a.size {
+		if s.extent.free == a.size {
 			a.drop(s.extent)
 		}
 	}
@@ -130,6 +137,7 @@ func (a *arena) free(spans []span) {
 
 // put adds a hole.
 func (e *extent) put(h hole) {
+	e.free += h.size()
 	i := len(e.holes)
 	for i > 0 && e.holes[i-1].from > h.from {
 		i--
@@ -139,7 +147,7 @@ func (e *extent) put(h hole) {
 	switch {
 	case before && after:
 		e.holes[i-1].to = e.holes[i].to
-		e.holes = append(e.holes[:i], e.holes[i+1:]...)
+		e.holes = slices.Delete(e.holes, i, i+1)
 		i--
 	case before:
 		i--
@@ -147,20 +155,14 @@ func (e *extent) put(h hole) {
 	case after:
 		e.holes[i].from = h.from
 	default:
-		e.holes = append(e.holes, hole{})
-		copy(e.holes[i+1:], e.holes[i:])
-		e.holes[i] = h
+		e.holes = slices.Insert(e.holes, i, h)
 	}
-	e.largest = max(e.largest, e.holes[i].to-e.holes[i].from)
+	e.largest = max(e.largest, e.holes[i].size())
 }
 
 func (a *arena) drop(e *extent) {
-	for i := range a.all {
-		if a.all[i] == e {
-			a.all = append(a.all[:i], a.all[i+1:]...)
-			break
-		}
-	}
+	i := slices.Index(a.all, e)
+	a.all = slices.Delete(a.all, i, i+1)
 	a.extents.Add(-int64(a.size))
 	e.Release()
 }

@@ -96,37 +96,50 @@ func (s *Server) plan() *rewriting {
 	return nil
 }
 
-// planRewriting chooses segments whose live rows fit one, if any are worth it. blocked: a pin is in
-// the way of others.
+// planRewriting chooses segments whose live rows fit one, if any are worth it, and others that are
+// small. blocked: a pin is in the way of some.
 func (r *rows) planRewriting(oldest uint64) (plan *rewriting, blocked bool) {
 	w := &rewriting{rows: r, index: r.index}
 	heaps := make([]int, len(r.columns))
+	var small []*segment
 	for _, s := range r.published.segments {
-		if !s.sealed || s.cut || s.until != alive || !s.isGarbage(s.gone+len(s.deaths)) {
-			continue
+		switch {
+		case !s.sealed || s.cut || s.until != alive:
+		case s.isGarbage(s.gone + len(s.deaths)):
+			r.besides(s.settle(oldest, 1))
+			if s.settled(oldest) && s.isGarbage(s.gone) {
+				w.add(s, heaps)
+			} else {
+				blocked = true
+			}
+		case s.settled(oldest) && 2*(s.stored()-s.gone) <= r.most:
+			small = append(small, s)
 		}
-		r.besides(s.settle(oldest, 1))
-		if !s.settled(oldest) || !s.isGarbage(s.gone) {
-			blocked = true
-			continue
-		}
-		if w.live+s.stored()-s.gone > r.most {
-			continue
-		}
-		p := part{rows: s.stored(), dead: s.dead}
-		src := source{segment: s, storage: s.shown, rows: s.stored(), live: p.live()}
-		src.cuts, src.count = cutsOf(src.live, src.rows)
-		if !r.heapsFit(heaps, &src) {
-			continue
-		}
-		s.shown.refs++
-		w.live += src.count
-		w.sources = append(w.sources, src)
 	}
 	if len(w.sources) == 0 {
 		return nil, blocked
 	}
+	for _, s := range small {
+		w.add(s, heaps)
+	}
 	return w, blocked
+}
+
+// add makes a segment a source, if the new one has room for its live rows. heaps are the bytes of
+// those so far.
+func (w *rewriting) add(s *segment, heaps []int) {
+	if w.live+s.stored()-s.gone > w.rows.most {
+		return
+	}
+	p := part{rows: s.stored(), dead: s.dead}
+	src := source{segment: s, storage: s.shown, rows: s.stored(), live: p.live()}
+	src.cuts, src.count = cutsOf(src.live, src.rows)
+	if !w.rows.heapsFit(heaps, &src) {
+		return
+	}
+	s.shown.refs++
+	w.live += src.count
+	w.sources = append(w.sources, src)
 }
 
 // heapsFit reports whether the live values of one more source fit the heaps of a new segment,

@@ -3,6 +3,7 @@ package mirror
 import (
 	"math/bits"
 	"slices"
+	"sort"
 	"sync/atomic"
 	"unsafe"
 )
@@ -70,15 +71,7 @@ func (s *segment) visible(commit uint64) int {
 
 // deathsAt returns the deletions up to a commit.
 func (s *segment) deathsAt(commit uint64) []death {
-	n := len(s.deaths)
-	for n > 0 && s.deaths[n-1].commit > commit {
-		// Pins are rarely much older than the newest commit.
-		if n < 32 || s.deaths[n-32].commit <= commit {
-			n--
-		} else {
-			n -= 32
-		}
-	}
+	n := sort.Search(len(s.deaths), func(i int) bool { return s.deaths[i].commit > commit })
 	return s.deaths[:n:n]
 }
 
