@@ -30,7 +30,7 @@ func newQueue(limit int) *queue {
 func (q *queue) put(frame []byte) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.pending) > 0 && len(q.pending)+len(frame) > q.limit && !q.closed {
+	for len(q.pending) > 0 && len(q.pending)+4+len(frame) > q.limit && !q.closed {
 		q.full = true
 		q.room.Wait()
 	}
