@@ -70,7 +70,12 @@ func alignUp(n, to int) int { return (n + to - 1) / to * to }
 
 // alloc returns a span of n bytes of unspecified content. The error wraps ErrMemory, or
 // ErrTooLong if no extent has so many bytes.
-func (a *arena) alloc(n int) (span, error) {
+func (a *arena) alloc(n int) (span, error) { return a.allocate(n, 0) }
+
+// allocSpare is for what mirrors can do without: it leaves an eighth of the limit to them.
+func (a *arena) allocSpare(n int) (span, error) { return a.allocate(n, a.limit/8) }
+
+func (a *arena) allocate(n int, leave int64) (span, error) {
 	n = max(alignUp(n, spanAlign), spanAlign)
 	if n > a.size {
 		return span{}, fmt.Errorf("%w: %d bytes, an extent has %d", ErrTooLong, n, a.size)
@@ -87,7 +92,7 @@ func (a *arena) alloc(n int) (span, error) {
 		a.spans += int64(n)
 		return best.take(n), nil
 	}
-	if err := a.room(int64(a.size)); err != nil {
+	if err := a.room(int64(a.size) + leave); err != nil {
 		return span{}, err
 	}
 	got, err := a.memory.Extent()

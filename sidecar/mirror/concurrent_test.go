@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -30,6 +31,7 @@ func TestConcurrentReadersSeeWholeTransactions(t *testing.T) {
 	m := ready(t, &heap{size: 4096}, records...)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
+	var reads atomic.Int64
 	all.Go(func() { m.s.Work(ctx) })
 	for range 3 {
 		all.Go(func() {
@@ -57,11 +59,12 @@ func TestConcurrentReadersSeeWholeTransactions(t *testing.T) {
 					t.Errorf("%d rows with the sum %d", rows, got)
 				}
 				p.Close()
+				reads.Add(1)
 			}
 		})
 	}
 	rnd := rand.New(rand.NewPCG(5, 5))
-	for range 1500 {
+	for i := 0; i < 1500 || reads.Load() < 300 && !t.Failed(); i++ {
 		a, b, n := rnd.Int64N(accounts), rnd.Int64N(accounts-1), int32(rnd.IntN(100))
 		if b >= a {
 			b++

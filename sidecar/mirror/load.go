@@ -67,7 +67,7 @@ func (l *Loading) Change(c *Change) error {
 	if len(r.undo.deleted) >= settleMost || r.undo.truncated {
 		l.s.mu.Lock()
 		defer l.s.mu.Unlock()
-		r.publish(0, 0)
+		r.publish(0, horizon{})
 		r.retire(0)
 	}
 	return nil
@@ -94,7 +94,7 @@ func (l *Loading) Join(at LSN) error {
 	if s.position > at || s.open && !s.skip && s.final >= at {
 		return fmt.Errorf("%w: %d, it is at %d", ErrLate, at, max(s.position, s.final))
 	}
-	l.t.rows.publish(0, 0)
+	l.t.rows.publish(0, horizon{})
 	l.t.rows.retire(0)
 	l.t.rows.loading = false
 	l.t.joined, l.t.state = at, StateJoining

@@ -423,3 +423,40 @@ func TestScatteredDeletions(t *testing.T) {
 	}
 	pinned(t, m.s, want...)
 }
+
+// Readers' copies leave an eighth of the limit to the stream: without memory for a copy, a pin cuts
+// a segment into slices.
+func TestReadersLeaveMemoryToTheStream(t *testing.T) {
+	memory := &heap{size: testExtent}
+	s := New(memory, Options{Limit: 16 * testExtent})
+	join(t, s, 1, 0, recordsOf(0, 12000, 0)...)
+	m := &stream{t: t, s: s}
+	var changes []Change
+	want := recordsOf(12000, 12500, 0)
+	for id := range int64(12000) {
+		if id%20 == 0 {
+			changes = append(changes, deleteOf(1, id))
+		} else {
+			want = append(want, rec(id, 0))
+		}
+	}
+	for _, r := range recordsOf(12000, 12500, 0) {
+		changes = append(changes, insertOf(1, r))
+	}
+	m.changes(changes...)
+	var pins []*Pin
+	for range 20 {
+		p := s.Pin()
+		wantRows(t, p, 1, want...)
+		pins = append(pins, p)
+	}
+	extents, besides := s.Bytes()
+	if held := extents + besides; held > 14*testExtent+s.arena.limit/64 {
+		t.Errorf("%d bytes are held of %d", held, s.arena.limit)
+	}
+	m.changes(insertOf(1, rec(20000, 0)), deleteOf(1, 1))
+	for _, p := range pins {
+		wantRows(t, p, 1, want...)
+		p.Close()
+	}
+}

@@ -57,7 +57,7 @@ func (b *broken) changed(s *Server) {
 	if b.early {
 		for _, t := range s.changed {
 			if t.rows != nil {
-				t.rows.publish(s.commit, s.oldestCommit())
+				t.rows.publish(s.commit, s.horizon())
 			}
 		}
 	}

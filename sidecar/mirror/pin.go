@@ -44,13 +44,16 @@ func (s *Server) Pin() *Pin {
 	return p
 }
 
-// oldestCommit returns the commit of the oldest pin, or, if there is none, of the next one. The
-// caller holds mu.
-func (s *Server) oldestCommit() uint64 {
-	if s.oldest != nil {
-		return s.oldest.commit
+// horizon is the commits of the oldest and of the newest pin. Without pins, the oldest is that of the
+// next one, and the newest is none.
+type horizon struct{ oldest, newest uint64 }
+
+// horizon returns the commits of the pins. The caller holds mu.
+func (s *Server) horizon() horizon {
+	if s.oldest == nil {
+		return horizon{oldest: s.commit}
 	}
-	return s.commit
+	return horizon{s.oldest.commit, s.newest.commit}
 }
 
 // Position returns the position: exactly the transactions that end up to it are seen.
@@ -151,7 +154,7 @@ func (p *Pin) Close() {
 // take returns memory of n bytes until Close, in an extent, so that workers can read it; false:
 // there is none.
 func (p *Pin) take(n int) ([]byte, bool) {
-	sp, err := p.s.arena.alloc(n)
+	sp, err := p.s.arena.allocSpare(n)
 	if err != nil {
 		return nil, false
 	}

@@ -5,7 +5,7 @@ package mirror
 
 // publish publishes the open transaction's changes of a table. It returns how many rows they
 // delete.
-func (r *rows) publish(commit, oldest uint64) int {
+func (r *rows) publish(commit uint64, h horizon) int {
 	u := &r.undo
 	if u.truncated {
 		r.publishTruncation(commit)
@@ -21,7 +21,7 @@ func (r *rows) publish(commit, oldest uint64) int {
 		}
 		r.published.rows += int64(s.rows - s.stored())
 		r.show(s)
-		s.publish(commit, oldest)
+		s.publish(commit, h)
 		if !s.sealed {
 			s.showBorder()
 		}
@@ -30,7 +30,7 @@ func (r *rows) publish(commit, oldest uint64) int {
 		s, at := r.at(row)
 		s.deaths = append(s.deaths, death{commit, uint16(at)})
 		r.besides(deathBytes)
-		r.besides(s.settle(oldest, settleLeast))
+		r.besides(s.settle(h.oldest, settleLeast))
 	}
 	deleted := len(u.deleted)
 	r.published.rows -= int64(deleted)

@@ -80,7 +80,7 @@ func (s *Server) plan() *rewriting {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	oldest := s.oldestCommit()
+	oldest := s.horizon().oldest
 	s.deleted, s.blocked = 0, false
 	for _, t := range s.tables {
 		if t.state != StateReady {
@@ -164,7 +164,7 @@ func (w *rewriting) copy() error {
 		return nil
 	}
 	r := w.rows
-	z := sizes{rows: w.live, heaps: make([]int, len(r.columns)), nulls: make([]bool, len(r.columns))}
+	z := sizes{rows: w.live, heaps: make([]int, len(r.columns)), nulls: make([]bool, len(r.columns)), spare: true}
 	for i := range r.columns {
 		for j := range w.sources {
 			g := w.sources[j].gather(r.columns, i)

@@ -61,12 +61,15 @@ func (s *segment) visible(commit uint64) int {
 	if commit >= s.until {
 		return 0
 	}
-	for i := len(s.runs) - 1; i >= 0; i-- {
-		if s.runs[i].commit <= commit {
-			return s.runs[i].rows
-		}
+	if n := s.runsAt(commit); n > 0 {
+		return s.runs[n-1].rows
 	}
 	return 0
+}
+
+// runsAt returns how many runs there are up to a commit.
+func (s *segment) runsAt(commit uint64) int {
+	return sort.Search(len(s.runs), func(i int) bool { return s.runs[i].commit > commit })
 }
 
 // deathsAt returns the deletions up to a commit.
@@ -75,18 +78,17 @@ func (s *segment) deathsAt(commit uint64) []death {
 	return s.deaths[:n:n]
 }
 
-// publish adds a commit's rows. oldest is the commit of the oldest pin: what only older ones
-// would need is dropped.
-func (s *segment) publish(commit, oldest uint64) {
-	if n := len(s.runs); n == 0 || s.runs[n-1].rows != s.rows {
+// publish adds a commit's rows, and drops runs that no pin tells apart.
+func (s *segment) publish(commit uint64, h horizon) {
+	switch n := len(s.runs); {
+	case n > 0 && s.runs[n-1].rows == s.rows:
+	case n > 0 && s.runs[n-1].commit > h.newest:
+		s.runs[n-1] = run{commit, s.rows}
+	default:
 		s.runs = append(s.runs, run{commit, s.rows})
 	}
-	first := len(s.runs) - 1
-	for first > 0 && s.runs[first].commit > oldest {
-		first--
-	}
-	if first > 0 {
-		s.runs = append(s.runs[:0], s.runs[first:]...)
+	if n := s.runsAt(h.oldest); n > 1 {
+		s.runs = append(s.runs[:0], s.runs[n-1:]...)
 	}
 }
 

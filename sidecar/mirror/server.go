@@ -125,10 +125,10 @@ func (s *Server) Commit(end LSN, at time.Time) error {
 	}
 	s.mu.Lock()
 	s.commit++
-	oldest := s.oldestCommit()
+	h := s.horizon()
 	for _, t := range s.changed {
 		if t.rows != nil {
-			s.deleted += t.rows.publish(s.commit, oldest)
+			s.deleted += t.rows.publish(s.commit, h)
 			if t.rows.published.ended > 0 && !slices.Contains(s.ending, t) {
 				s.ending = append(s.ending, t)
 			}
@@ -186,7 +186,7 @@ func (s *Server) Received(walEnd LSN) {
 // advance moves the position, and lets the tables join that wait for it. The caller holds mu
 // and writing.
 func (s *Server) advance(to LSN) {
-	oldest := s.oldestCommit()
+	oldest := s.horizon().oldest
 	s.ending = slices.DeleteFunc(s.ending, func(t *table) bool {
 		if t.rows != nil {
 			t.rows.retire(oldest)

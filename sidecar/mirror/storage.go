@@ -32,12 +32,16 @@ type sizes struct {
 	rows  int
 	heaps []int
 	nulls []bool
+	spare bool // the mirror can do without it
 }
 
 // newStorage takes memory for rows of columns. All bits of its bitmaps are 1.
 func newStorage(a *arena, columns []joincore.Column, z sizes) (*storage, error) {
 	st := &storage{lanes: make([]lane, len(columns)), capacity: z.rows}
-	p := packer{arena: a, most: a.size / 8}
+	p := packer{alloc: a.alloc, most: a.size / 8}
+	if z.spare {
+		p.alloc = a.allocSpare
+	}
 	for i, c := range columns {
 		l := &st.lanes[i]
 		values := z.rows
@@ -70,7 +74,7 @@ func newStorage(a *arena, columns []joincore.Column, z sizes) (*storage, error) 
 
 // packer lays arrays out in spans. Small arrays share one: segments of small tables have many.
 type packer struct {
-	arena *arena
+	alloc func(int) (span, error)
 	most  int // bytes of a span with several arrays
 	items []packed
 }
@@ -90,7 +94,7 @@ func (p *packer) pack() (spans []span, err error) {
 			n += alignUp(p.items[to].bytes, spanAlign)
 			to++
 		}
-		s, err := p.arena.alloc(n)
+		s, err := p.alloc(n)
 		if err != nil {
 			return spans, err
 		}

@@ -173,7 +173,7 @@ func (v *view) copy(p *part, cuts []cut, rows int) bool {
 	for i, column := range v.columns {
 		g := gather{v.all[column], &p.storage.lanes[column], bits[i], cuts, rows}
 		to := &seg.Columns[i]
-		items := packer{arena: v.pin.s.arena}
+		items := packer{alloc: v.pin.s.arena.allocSpare}
 		items.want(&to.Values, g.valueBytes())
 		if c := v.all[column]; c.Kind == joincore.Varlena {
 			items.want(&to.Heap, g.heapBytes())
