@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -132,16 +130,7 @@ func TestRefusals(t *testing.T) {
 func (r refusal) errorOf(t *testing.T, w *world) error {
 	t.Helper()
 	if r.hba != "" {
-		path := filepath.Join(w.cluster.Data, "pg_hba.conf")
-		old, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, append([]byte(r.hba), old...), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		w.exec("select pg_reload_conf()")
-		time.Sleep(200 * time.Millisecond) // the postmaster reads the file on a signal
+		w.prependHBA(r.hba)
 	}
 	if r.later != "" {
 		w.exec(r.later)

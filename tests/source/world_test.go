@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,25 @@ func (w *world) one(sql string) string {
 		w.t.Fatalf("%s: %v", sql, err)
 	}
 	return v
+}
+
+// prependHBA puts lines before those of pg_hba.conf.
+func (w *world) prependHBA(lines string) {
+	w.t.Helper()
+	path := filepath.Join(w.cluster.Data, "pg_hba.conf")
+	old, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append([]byte(lines), old...), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.exec("select pg_reload_conf()")
+	first := strings.Fields(lines)[0]
+	eventually(w.t, "the server reads pg_hba.conf", func() bool {
+		return w.one("select type from pg_hba_file_rules order by line_number limit 1") == first
+	})
+	time.Sleep(100 * time.Millisecond) // the view reads the file itself, before or after the postmaster
 }
 
 // keywords are those that reach the database as the superuser.
