@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"sort"
@@ -126,8 +125,4 @@ func (m *modelSource) want(table uint32, position LSN) (out []string) {
 	}
 	sort.Strings(out)
 	return out
-}
-
-func (c *modelCommit) String() string {
-	return fmt.Sprintf("%d-%d: %d changes", c.final, c.end, len(c.changes))
 }

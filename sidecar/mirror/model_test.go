@@ -440,7 +440,7 @@ func TestModelFindsNothingWrong(t *testing.T) {
 	}
 	t.Logf("%d seeds: %+v", n, c)
 	for _, count := range []int{c.read / 20, c.notReady, c.rewritten, c.joined, c.late * 4, c.aborted, c.repeated} {
-		if uint64(count) < n/2 {
+		if n >= 100 && uint64(count) < n/2 {
 			t.Errorf("%+v in %d seeds: the model tests little", c, n)
 		}
 	}

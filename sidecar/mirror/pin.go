@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"gpujoin/joincore"
 )
@@ -15,7 +14,6 @@ type Pin struct {
 	s            *Server
 	commit       uint64
 	position     LSN
-	at           time.Time
 	older, newer *Pin
 
 	mu      sync.Mutex
@@ -34,7 +32,7 @@ type hold struct {
 func (s *Server) Pin() *Pin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &Pin{s: s, commit: s.commit, position: s.position, at: s.at, older: s.newest}
+	p := &Pin{s: s, commit: s.commit, position: s.position, older: s.newest}
 	if s.newest != nil {
 		s.newest.newer = p
 	} else {
@@ -58,9 +56,6 @@ func (s *Server) horizon() horizon {
 
 // Position returns the position: exactly the transactions that end up to it are seen.
 func (p *Pin) Position() LSN { return p.position }
-
-// Newest returns when the newest of these transactions was committed, by the source's clock.
-func (p *Pin) Newest() time.Time { return p.at }
 
 // Relation returns columns of the rows that a table has at the pin, in any order: another call
 // may return another one. A segment without deleted rows costs some vectors, one with few of them

@@ -104,14 +104,6 @@ func (b *Batch) Reset() {
 	}
 }
 
-// Bytes returns the bytes of the rows so far.
-func (b *Batch) Bytes() (n int64) {
-	for i := range b.Vectors {
-		n += int64(len(b.Vectors[i].Values) + len(b.Vectors[i].Heap))
-	}
-	return n
-}
-
 // Add encodes a row. The error is like that of Columns.Row, also for a value of the state
 // Unchanged; the batch is of no use after it.
 func (b *Batch) Add(t pgout.Tuple) error {

@@ -83,8 +83,8 @@ func TestBatch(t *testing.T) {
 			}
 		}
 		relation := joincore.Relation{Columns: []joincore.Column{fixed4, varlena(4)}, Segments: []joincore.Segment{{Rows: b.Rows, Columns: b.Vectors}}}
-		if err := relation.Check(); err != nil || b.Rows != 20 || b.Bytes() != 20*4+21*4+10*8 {
-			t.Fatalf("%v, %d rows, %d bytes", err, b.Rows, b.Bytes())
+		if err := relation.Check(); err != nil || b.Rows != 20 {
+			t.Fatalf("%v, %d rows", err, b.Rows)
 		}
 		for i := range b.Rows {
 			if number := &b.Vectors[0]; number.Null(i) != (i%9 == 0 && i > 0) || (number.Values[4*i] == 7) == number.Null(i) {
