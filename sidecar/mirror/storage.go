@@ -170,9 +170,11 @@ func (l *lane) cutTo(c joincore.Column, rows int) {
 	}
 }
 
-// mostRows returns how many rows a segment may have: each array has to fit an extent.
+// mostRows returns how many rows a segment may have: each array has to fit an extent. They are a
+// few less than 2^16, because there is one offset more than rows: arrays of offsets too fill
+// extents without a rest.
 func mostRows(extent int, columns []joincore.Column) int {
-	n := segmentRows
+	n := segmentRows - spanAlign/4
 	for _, c := range columns {
 		if c.Kind == joincore.Varlena {
 			n = min(n, extent/4-1)
