@@ -83,11 +83,25 @@ func (a *asker) begin() {
 	}()
 }
 
-// ask asks the source. Only one call runs at a time.
+// ask asks the source, over a new connection if that of the last question is broken. Only
+// one call runs at a time.
 func (a *asker) ask() (LSN, error) {
-	const doing = "asking for the source's position"
 	ctx, cancel := context.WithTimeout(a.ended, askTime)
 	defer cancel()
+	used := a.conn != nil
+	at, err := a.askOnce(ctx)
+	if err != nil && used && ctx.Err() == nil {
+		at, err = a.askOnce(ctx)
+	}
+	if err != nil {
+		return 0, translate("asking for the source's position", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.facts.endOfRecord(at), nil
+}
+
+func (a *asker) askOnce(ctx context.Context) (LSN, error) {
 	if a.conn == nil {
 		conn, err := a.connect(ctx)
 		if err != nil {
@@ -106,11 +120,8 @@ func (a *asker) ask() (LSN, error) {
 	if err != nil {
 		hangUp(a.conn)
 		a.conn = nil
-		return 0, translate(doing, err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.facts.endOfRecord(LSN(at)), nil
+	return LSN(at), err
 }
 
 // close ends the connection, when ended is done.

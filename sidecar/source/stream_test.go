@@ -223,12 +223,15 @@ func TestAskerSharesQuestions(t *testing.T) {
 		a := asker{ended: t.Context(), connect: func(context.Context) (*pgconn.PgConn, error) {
 			n := asked.Add(1)
 			time.Sleep(time.Second)
-			return nil, fmt.Errorf("question %d", n)
+			return nil, errLost.because("question %d", n)
 		}}
 		answers := make(chan string, 100)
 		ask := func() {
 			_, err := a.latest(t.Context())
-			answers <- err.Error()
+			var e *Error
+			if errors.As(err, &e) {
+				answers <- e.Detail
+			}
 		}
 		go ask()
 		time.Sleep(time.Millisecond)

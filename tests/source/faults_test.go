@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gpujoin/joincore"
 	"gpujoin/sidecar/source"
 )
 
@@ -115,6 +116,8 @@ func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			w := newWorld(t, newCluster(t, nil), ledger)
+			server, mirrors := newMirrors(t)
+			w.target = &both{w.recorder, mirrors}
 			o := source.Options{Silence: 3 * time.Second}
 			if f.permanent {
 				o.Slot = "kept"
@@ -131,6 +134,17 @@ func TestFaults(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			w.ready("ledger", "other")
 			w.same("ledger", "other")
+			pin := server.Pin()
+			defer pin.Close()
+			r, err := pin.Relation(w.oid("ledger"), []int{0, 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rows, sum int64
+			each(&r, func(c []joincore.Vector, row int) { rows, sum = rows+1, sum+int8of(&c[1], row)*int64(int4(&c[0], row)) })
+			if want := w.one("select count(*) || ' ' || sum(id * amount) from ledger"); want != fmt.Sprint(rows, " ", sum) {
+				t.Errorf("the mirror has %d rows and the sum %d instead of %s", rows, sum, want)
+			}
 			if n := w.recorder.resets; f.resets >= 0 && n != f.resets {
 				t.Errorf("%d resets instead of %d", n, f.resets)
 			}

@@ -75,8 +75,8 @@ var refusals = []refusal{
 	{name: "no slot for loading", settings: harness.Settings{"max_replication_slots": "1"}, prepare: roles, state: "53400", message: "slots", hint: "one more while tables load"},
 	{name: "no sender", settings: harness.Settings{"max_wal_senders": "0"}, prepare: roles, state: "53300", message: "max_wal_senders", hint: "max_wal_senders"},
 	{name: "no REPLICATION", prepare: roles + "create publication gpujoin for table t", user: "plain", state: "42501", message: "replication", hint: "REPLICATION"},
-	{name: "foreign slot", settings: harness.Settings{}, prepare: roles, later: "select pg_create_logical_replication_slot('other', 'test_decoding')",
-		options: source.Options{Slot: "other"}, state: "55000", message: "test_decoding", hint: "option slot"},
+	{name: "foreign slot", settings: harness.Settings{}, prepare: roles, later: "select pg_create_logical_replication_slot('other', 'pgoutput', false, true)",
+		options: source.Options{Slot: "other"}, state: "55000", message: "two-phase true", hint: "option slot"},
 	{name: "encoding", prepare: "", keywords: source.Keywords{"dbname": "ascii"}, state: "0A000", message: "SQL_ASCII", hint: "UTF8"},
 
 	{name: "no publication", prepare: roles, user: "poor", state: "42704", message: "gpujoin", hint: `CREATE PUBLICATION "gpujoin" FOR TABLE "public"."t"`},

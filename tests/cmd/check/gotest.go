@@ -22,7 +22,7 @@ func goTestSteps() []step {
 		{"unit", "architecture, documentation, tools", goTest("tests", "0", "./arch", "./cmd/...", "./differential", "./docs", "./gpu/bench/...", "./gpu/bytes", "./harness", "./keptcheck", "./measure", "./packaging", "./sqllogic", "./suite")},
 		{"unit", "simulator of several GPUs", simulator},
 		{"unit", "the extension's readers", goTest("tests", "0", "./reader")},
-		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...", "./fault/...", "./gpu/e2e")},
+		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...", "./fault/...", "./source", "./gpu/e2e")},
 	}
 }
 
