@@ -21,7 +21,7 @@ type Loading struct {
 }
 
 // Begin begins to load a table, which must not be there, or have failed. The error wraps
-// ErrOrder, ErrTooLong or joincore.ErrUnsupported.
+// ErrOrder, ErrTooLong, joincore.ErrUnsupported or joincore.ErrInvalid.
 func (s *Server) Begin(t *Table) (*Loading, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()

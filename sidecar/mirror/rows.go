@@ -40,7 +40,7 @@ type rows struct {
 }
 
 func newRows(a *arena, t *Table) (*rows, error) {
-	r := &rows{arena: a, key: t.Key, index: newIndex(a.account), needs: make([]int, len(t.Columns)), widths: make([]float64, len(t.Columns))}
+	r := &rows{arena: a, key: t.Key, needs: make([]int, len(t.Columns)), widths: make([]float64, len(t.Columns))}
 	for i, c := range t.Columns {
 		if c.Physical.StoredWidth() == 0 {
 			return nil, fmt.Errorf("column %s: %w", c.Name, joincore.ErrUnsupported)
@@ -58,6 +58,12 @@ func newRows(a *arena, t *Table) (*rows, error) {
 	if len(t.Key) == 0 {
 		return nil, fmt.Errorf("%w: no replica identity names a key", joincore.ErrUnsupported)
 	}
+	for _, c := range t.Key {
+		if c < 0 || c >= len(t.Columns) {
+			return nil, fmt.Errorf("key column %d of %d: %w", c, len(t.Columns), joincore.ErrInvalid)
+		}
+	}
+	r.index = newIndex(a.account)
 	return r, nil
 }
 
