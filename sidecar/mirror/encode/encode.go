@@ -3,6 +3,9 @@
 // integers and floats little-endian, short fixed values padded with zeros to the column's
 // width, decimals scaled to an int64, and values of variable length as they are on disk,
 // uncompressed, with the shortest header and zeros up to the alignment.
+//
+// Texts are taken as they are sent, so the connection's client_encoding has to be the encoding of the
+// database that reads the mirror. testdata/stored.txt has values as a server sends and stores them.
 package encode
 
 import (
