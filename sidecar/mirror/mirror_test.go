@@ -409,6 +409,11 @@ func TestScatteredDeletions(t *testing.T) {
 			t.Errorf("%d segments, %d copies", segs, scratch)
 		}
 	}
+	select {
+	case <-m.s.garbage:
+	default:
+		t.Error("nobody is told that there is something to rewrite")
+	}
 	if !m.s.Step() || m.s.Step() {
 		t.Error("it is not rewritten, or again")
 	}

@@ -189,7 +189,9 @@ func (v *view) copy(p *part, cuts []cut, rows int) bool {
 		}
 		v.copies = append(v.copies, copying{g, to})
 	}
-	p.segment.copies.Add(1)
+	if p.segment.copies.Add(1) == mostCopies {
+		v.pin.s.wake()
+	}
 	v.relation.Segments = append(v.relation.Segments, seg)
 	return true
 }
