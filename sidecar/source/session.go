@@ -138,7 +138,8 @@ func (s *Session) Mirror(names ...Name) {
 	}
 }
 
-// Forget ends the mirrors of tables, within a moment. They remain in the publication.
+// Forget ends the mirrors of tables, within a moment. They remain in the publication. A
+// table that is forgotten and mirrored again has the columns that were added meanwhile.
 func (s *Session) Forget(names ...Name) {
 	s.update(func() {
 		for _, n := range names {
@@ -184,6 +185,16 @@ func (s *Session) Wait(ctx context.Context, name Name) error {
 			return errors.Join(ctx.Err(), reason)
 		}
 	}
+}
+
+// Facts asks the source what it is. The error is that of a source which cannot be reached, or
+// from which nothing can be mirrored; in the second case the facts are valid.
+func (s *Session) Facts(ctx context.Context) (Facts, error) {
+	f, err := s.server.facts(ctx)
+	if err != nil {
+		return f, err
+	}
+	return f, f.check()
 }
 
 // Describe returns tables as they are in the source's catalogue. Those that do not exist, or

@@ -70,6 +70,9 @@ func TestDescribe(t *testing.T) {
 		create view seen as select 1 as one;`)
 	s := w.open(source.Options{})
 	ctx := bounded(t)
+	if f, err := s.Facts(ctx); err != nil || f.Version < 150000 || f.WALLevel != "logical" || f.FreeSlots > f.Slots || f.WALBlock != 8192 {
+		t.Errorf("%+v, %v", f, err)
+	}
 	list, err := s.List(ctx, "public")
 	if err != nil || !slices.Equal(list, names("kinds", "more", "seen")) {
 		t.Errorf("%v, %v", list, err)

@@ -166,7 +166,6 @@ func TestAlterations(t *testing.T) {
 		{"alter table t drop column v", 100, ""},
 		{"alter table t alter column v type bigint using v + 1", 100, ", 1000"},
 		{"alter table t alter column v type int using v + 1", 100, ", 1000"},
-		{"alter table t add column c int default 5", 100, ", 1000"},
 		{"alter publication gpujoin drop table t; update t set v = -v; alter publication gpujoin add table t", 100, ", 1000"},
 		{"drop table t; create table t (id int primary key, v int); insert into t values (1, 1)", 1, ", 1000"},
 		{"alter table t drop constraint t_pkey, add primary key (v)", 100, ", 1000"},
@@ -322,7 +321,7 @@ func TestExclusiveLockDuringLoad(t *testing.T) {
 	var once sync.Once
 	w.recorder.batches = func() {
 		once.Do(func() {
-			go func() { altered <- other.Exec(bounded(t), "alter table ledger add column later int") }()
+			go func() { altered <- other.Exec(bounded(t), "alter table ledger drop column note") }()
 			eventually(t, "the other session waits", func() bool {
 				return w.one("select count(*) from pg_locks where not granted") != "0"
 			})
@@ -335,7 +334,7 @@ func TestExclusiveLockDuringLoad(t *testing.T) {
 	}
 	eventually(t, "the altered table is mirrored", func() bool {
 		rows := w.recorder.rowsOf("public.ledger")
-		return len(rows) == 5000 && len(strings.Fields(rows[0])) == 4
+		return len(rows) == 5000 && len(strings.Fields(rows[0])) == 2
 	})
 	w.same("ledger")
 }
