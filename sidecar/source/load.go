@@ -185,7 +185,8 @@ func (s *Session) fill(ctx context.Context, stop context.CancelCauseFunc, m *str
 	if err != nil {
 		return err
 	}
-	sl, err := createSlot(ctx, conn, temporaryName("sync"), true, true)
+	sl, err := createSlot(ctx, conn, temporaryName("sync"), true, true, func() { s.explain(tables, errWaiting) })
+	s.explain(tables, nil)
 	if err != nil {
 		hangUp(conn)
 		return err
@@ -197,6 +198,17 @@ func (s *Session) fill(ctx context.Context, stop context.CancelCauseFunc, m *str
 		return err
 	}
 	return s.synchronise(ctx, m, conn, sl, tables)
+}
+
+// explain says what the loads wait for.
+func (s *Session) explain(tables []*newTable, reason error) {
+	s.update(func() {
+		for _, t := range tables {
+			if e := s.entries[t.table.Name]; e != nil && e.state == StateLoading {
+				e.reason = reason
+			}
+		}
+	})
 }
 
 // copyUnder copies the tables under the slot's snapshot.

@@ -44,6 +44,8 @@ var (
 		Hint: "raise max_replication_slots at the source and restart it, or drop a slot that is not used; each server needs one, and one more while tables load"}
 	errSlotInUse = &Error{SQLState: "55006", Message: "the replication slot is in use",
 		Hint: "another daemon or mapping uses the slot: give each server and mapping its own with the option slot"}
+	errWaiting = &Error{SQLState: "55006", Message: "transactions of the source that were open before must end first",
+		Hint: "end those that have been open for long: SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS NOT NULL ORDER BY xact_start"}
 	errSlotForeign = &Error{SQLState: "55000", Message: "the replication slot is not one of this package",
 		Hint: "give another name with the option slot"}
 	errSlotLost = &Error{SQLState: "55000", Message: "the source has removed WAL that the slot needs",

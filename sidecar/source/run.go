@@ -15,6 +15,9 @@ const (
 	firstRetry, mostRetry = 5 * time.Second, time.Minute
 )
 
+// setupTime bounds each question before the stream begins, but for the slot's.
+const setupTime = 30 * time.Second
+
 // steady is how long a stream must last until the next failure counts as the first.
 const steady = 10 * time.Second
 
@@ -75,11 +78,10 @@ func (s *Session) waitWanted() {
 func (s *Session) attend(m *stream) error {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	facts, err := s.server.facts(ctx)
+	soon, over := context.WithTimeout(ctx, setupTime)
+	facts, err := s.Facts(soon)
+	over()
 	if err != nil {
-		return err
-	}
-	if err := facts.check(); err != nil {
 		return err
 	}
 	s.asker.setFacts(facts)
@@ -109,7 +111,9 @@ func (s *Session) attend(m *stream) error {
 // prepare returns the slot and the position from which the stream goes on: that of the
 // mirrors if a permanent slot and the same source still have it, else a new one, with which
 // all mirrors load again.
-func (s *Session) prepare(ctx context.Context, m *stream, conn *pgconn.PgConn) (slot, error) {
+func (s *Session) prepare(long context.Context, m *stream, conn *pgconn.PgConn) (slot, error) {
+	ctx, over := context.WithTimeout(long, setupTime)
+	defer over()
 	system, err := pglogrepl.IdentifySystem(ctx, conn)
 	if err != nil {
 		return slot{}, translate("identifying the source", err)
@@ -147,7 +151,13 @@ func (s *Session) prepare(ctx context.Context, m *stream, conn *pgconn.PgConn) (
 	if name == "" {
 		name = temporaryName("main")
 	}
-	sl, err := createSlot(ctx, conn, name, s.options.Slot == "", false)
+	sl, err := createSlot(long, conn, name, s.options.Slot == "", false, func() {
+		s.update(func() {
+			if !s.live {
+				s.reason = errWaiting
+			}
+		})
+	})
 	if err != nil {
 		return slot{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pglogrepl"
 	"github.com/jackc/pgx/v5"
@@ -28,9 +29,14 @@ func temporaryName(purpose string) string {
 	return fmt.Sprintf("gpujoin_%s_%s", purpose, hex.EncodeToString(id[:]))
 }
 
+// slotPatience is how long a slot may take until somebody is told what it waits for.
+const slotPatience = 3 * time.Second
+
 // createSlot makes a slot. It waits until all transactions of the source that are open and
-// have written something have ended. A temporary one is dropped with its connection.
-func createSlot(ctx context.Context, conn *pgconn.PgConn, name string, temporary, export bool) (slot, error) {
+// have written something have ended; if that takes long, it calls waiting. A temporary slot
+// is dropped with its connection.
+func createSlot(ctx context.Context, conn *pgconn.PgConn, name string, temporary, export bool, waiting func()) (slot, error) {
+	defer time.AfterFunc(slotPatience, waiting).Stop()
 	options := pglogrepl.CreateReplicationSlotOptions{Temporary: temporary, SnapshotAction: "NOEXPORT_SNAPSHOT"}
 	if export {
 		options.SnapshotAction = "EXPORT_SNAPSHOT"

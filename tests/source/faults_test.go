@@ -281,6 +281,32 @@ func TestRepaired(t *testing.T) {
 	w.same("t")
 }
 
+// A transaction that stays open delays the stream; the status says so.
+func TestOpenTransaction(t *testing.T) {
+	w := newWorld(t, newCluster(t, nil), ledger)
+	w.exec("begin; update other set v = 1")
+	w.open(source.Options{})
+	w.session.Mirror(names("ledger")...)
+	eventually(t, "the reason of the wait", func() bool {
+		s := w.session.Status()
+		return s.State == source.StateConnecting && s.Reason != nil && strings.Contains(s.Reason.Error(), "open before")
+	})
+	w.exec("commit")
+	w.ready("ledger")
+	w.exec("begin; update ledger set amount = 1 where id = 1")
+	w.session.Mirror(names("other")...)
+	eventually(t, "the reason of the load's wait", func() bool {
+		s := w.session.Status()
+		return s.State == source.StateLoading && s.Tables[1].Reason != nil && strings.Contains(s.Tables[1].Reason.Error(), "open before")
+	})
+	w.exec("commit")
+	w.ready("ledger", "other")
+	w.same("ledger", "other")
+	if s := w.session.Status(); s.Reason != nil || s.Tables[1].Reason != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
 // A closed session leaves nothing at the source.
 func TestCloseLeavesNothing(t *testing.T) {
 	w := newWorld(t, newCluster(t, nil), ledger)
