@@ -100,6 +100,71 @@ gj_describe_payload(Oid type, int32 typmod, GjColumn *column)
 	return true;
 }
 
+/* The types of sidecar/mirror/encode/types.go. */
+static bool
+is_encoded_scalar(Oid type)
+{
+	switch (type)
+	{
+		case BOOLOID:
+		case BYTEAOID:
+		case CHAROID:
+		case NAMEOID:
+		case INT8OID:
+		case INT2OID:
+		case INT4OID:
+		case TEXTOID:
+		case OIDOID:
+		case TIDOID:
+		case XIDOID:
+		case CIDOID:
+		case JSONOID:
+		case POINTOID:
+		case LSEGOID:
+		case BOXOID:
+		case LINEOID:
+		case CIDROID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case CIRCLEOID:
+		case MACADDR8OID:
+		case MONEYOID:
+		case MACADDROID:
+		case INETOID:
+		case BPCHAROID:
+		case VARCHAROID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case INTERVALOID:
+		case TIMETZOID:
+		case BITOID:
+		case VARBITOID:
+		case NUMERICOID:
+		case UUIDOID:
+		case PG_LSNOID:
+		case XID8OID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+bool
+gj_is_encoded(Oid type)
+{
+	Oid			base = getBaseType(type);
+	Oid			element;
+
+	if (is_encoded_scalar(base))
+		return true;
+
+	/* an array has the number of its element's type, which another server does not know */
+	element = get_element_type(base);
+	return is_encoded_scalar(element) && get_array_type(element) == base;
+}
+
 static void
 describe_fixed(GjColumn *column, int width)
 {

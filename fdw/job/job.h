@@ -338,6 +338,12 @@ extern bool gj_describe_payload(Oid type, int32 typmod, GjColumn *column);
 /* The same for a column that only carries a canonical form of a key. */
 extern void gj_describe_key(GjForm form, GjColumn *column);
 
+/*
+ * Does the daemon make the payload of the type's values from what another server sends of
+ * them?  Values of other types are read from there as text.
+ */
+extern bool gj_is_encoded(Oid type);
+
 /* Is it such a form, which is compared but cannot be returned? */
 extern bool gj_is_key_form(GjForm form);
 
