@@ -16,7 +16,7 @@ package shm
 
 // Versions, which both sides must have in common.
 const (
-	ProtocolVersion = 7
+	ProtocolVersion = 8
 	LayoutVersion   = 13
 )
 

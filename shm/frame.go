@@ -108,6 +108,7 @@ const (
 	MsgProved
 	MsgCaptured
 	MsgForget
+	MsgSourceGet
 )
 
 // Messages of the daemon.
@@ -127,6 +128,7 @@ const (
 	MsgKept
 	MsgBlocks
 	MsgForgotten
+	MsgSource
 )
 
 // MaxJob is the longest job in JSON that Open may carry.
@@ -172,6 +174,7 @@ var shapes = map[Message]shape{
 	MsgProved:      fixed[Proved]("PROVED"),
 	MsgCaptured:    upTo[Captured]("CAPTURED", FrameMax, 0),
 	MsgForget:      upTo[Forget]("FORGET", Sizeof[Forget]()+MaxText, 0),
+	MsgSourceGet:   upTo[SourceGet]("SOURCE_GET", FrameMax, 0),
 
 	MsgWelcome:     fixed[Welcome]("WELCOME"),
 	MsgAdmitted:    fixed[Admitted]("ADMITTED"),
@@ -188,6 +191,7 @@ var shapes = map[Message]shape{
 	MsgKept:        upTo[Kept]("KEPT", Sizeof[Kept]()+MaxInputGroups*(Sizeof[KeptLeaf]()+1), 0),
 	MsgBlocks:      upTo[Blocks]("BLOCKS", Sizeof[Blocks]()+8*GroupBlocks, 0),
 	MsgForgotten:   fixed[Forgotten]("FORGOTTEN"),
+	MsgSource:      upTo[Source]("SOURCE", FrameMax, 0),
 }
 
 // Known reports whether the protocol has a message of type m.

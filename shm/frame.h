@@ -52,6 +52,7 @@ enum gj_message
 								 * whole blocks; unmapped */
 	GJ_FORGET = 23,				/* gj_forget, then the table's name as text; allowed
 								 * right after HELLO */
+	GJ_SOURCE_GET = 24,			/* gj_source_get, then JSON; allowed right after HELLO */
 
 	/* daemon to backend */
 	GJ_WELCOME = 65,			/* gj_welcome, answers HELLO */
@@ -70,7 +71,8 @@ enum gj_message
 								 * answers FILTER_GET */
 	GJ_KEPT = 77,				/* gj_kept, then states, answers PAGES and KEPT_GET */
 	GJ_BLOCKS = 78,				/* gj_blocks, then LSNs, answers BLOCKS_GET */
-	GJ_FORGOTTEN = 79			/* gj_forgotten, answers FORGET */
+	GJ_FORGOTTEN = 79,			/* gj_forgotten, answers FORGET */
+	GJ_SOURCE = 80				/* gj_source, then JSON, answers SOURCE_GET */
 };
 
 #define GJ_TOKEN_SIZE 16

@@ -5,7 +5,8 @@
  *
  *  1. extents: sealed memfds of one fixed size that hold one batch of rows in
  *     column layout, consecutive long values (extent.h), or a filter (filter.h),
- *  2. frames: the control messages on the unix socket (frame.h, kept.h, stats.h), and
+ *  2. frames: the control messages on the unix socket (frame.h, kept.h, source.h,
+ *     stats.h), and
  *  3. the status file (status.h) and the file of kept columns (keptfile.h).
  *
  * These files are authoritative; shm/ mirrors them in Go, and a test compares
@@ -19,7 +20,7 @@
 #ifndef GPUJOIN_LAYOUT_H
 #define GPUJOIN_LAYOUT_H
 
-#define GJ_PROTOCOL_VERSION 7
+#define GJ_PROTOCOL_VERSION 8
 #define GJ_LAYOUT_VERSION	13
 
 #include "extent.h"
@@ -27,6 +28,7 @@
 #include "frame.h"
 #include "kept.h"
 #include "keptfile.h"
+#include "source.h"
 #include "stats.h"
 #include "status.h"
 

@@ -26,7 +26,7 @@ var mirrors = map[string]any{
 	"gj_pages": Pages{}, "gj_group": Group{}, "gj_kept_get": KeptGet{}, "gj_kept": Kept{}, "gj_kept_leaf": KeptLeaf{}, "gj_blocks_get": BlocksGet{},
 	"gj_blocks": Blocks{}, "gj_proved": Proved{}, "gj_captured": Captured{}, "gj_captured_block": CapturedBlock{},
 	"gj_kept_header": KeptHeader{}, "gj_kept_column": KeptColumn{},
-	"gj_forget": Forget{}, "gj_forgotten": Forgotten{},
+	"gj_forget": Forget{}, "gj_forgotten": Forgotten{}, "gj_source_get": SourceGet{}, "gj_source": Source{},
 }
 
 // constants are the values of the macros and enumerators of layout.h.
@@ -58,6 +58,10 @@ var constants = map[string]int64{
 	"GJ_FILTER": int64(MsgFilter), "GJ_PAGES": int64(MsgPages), "GJ_KEPT_GET": int64(MsgKeptGet),
 	"GJ_BLOCKS_GET": int64(MsgBlocksGet), "GJ_PROVED": int64(MsgProved), "GJ_CAPTURED": int64(MsgCaptured),
 	"GJ_KEPT": int64(MsgKept), "GJ_BLOCKS": int64(MsgBlocks), "GJ_FORGET": int64(MsgForget), "GJ_FORGOTTEN": int64(MsgForgotten),
+	"GJ_SOURCE_GET": int64(MsgSourceGet), "GJ_SOURCE": int64(MsgSource),
+	"GJ_SOURCE_PIN": int64(SourcePin), "GJ_SOURCE_UNPIN": int64(SourceUnpin), "GJ_SOURCE_MIRROR": int64(SourceMirror),
+	"GJ_SOURCE_UNMIRROR": int64(SourceUnmirror), "GJ_SOURCE_IMPORT": int64(SourceImport), "GJ_SOURCE_MIRRORS": int64(SourceMirrors),
+	"GJ_SOURCE_SIZE": int64(SourceSize), "GJ_SOURCE_CHECK": int64(SourceCheck), "GJ_SOURCE_CLOSE": int64(SourceClose),
 	"GJ_KEPT_MAGIC": KeptMagic, "GJ_KEPT_COLUMNS": KeptColumns, "GJ_WHOLE_TABLE": WholeTable,
 	"GJ_GROUP_BLOCKS": GroupBlocks, "GJ_GROUP_BITMAP": GroupBitmap, "GJ_MAX_GROUPS": MaxGroups, "GJ_MAX_EARLY_PAGES": MaxEarlyPages,
 	"GJ_PAGES_ALWAYS": PagesAlways, "GJ_PAGES_MORE": PagesMore, "GJ_MAX_INPUT_GROUPS": MaxInputGroups, "GJ_KEPT_CAPTURE": KeptCapture,

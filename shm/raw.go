@@ -23,7 +23,7 @@ type Struct interface {
 		Next | Release | ChainGet | Returned | Welcome | Admitted | Failed |
 		Grant | Result | ChainExtent | Stats | JoinStats | PhaseStats | AggregateStats | FilterStats | ParticipantStats |
 		InputFed | FilterGet | Filtered | Filter |
-		Pages | Group | KeptGet | Kept | KeptLeaf | BlocksGet | Blocks | Proved | Captured | CapturedBlock | Forget | Forgotten |
+		Pages | Group | KeptGet | Kept | KeptLeaf | BlocksGet | Blocks | Proved | Captured | CapturedBlock | Forget | Forgotten | SourceGet | Source |
 		KeptHeader | KeptColumn |
 		Column | Batch | ChainRef | ChainHeader | FilterHeader | Load | Status
 }

@@ -62,6 +62,8 @@ func TestGoldenTrace(t *testing.T) {
 		status,
 		AppendForget(nil, &Forget{Tablespace: 1663, File: 16385}, "public.t"),
 		AppendFrame(nil, MsgForgotten, 0, &Forgotten{Bytes: 99}),
+		AppendSourceGet(nil, SourceMirrors, []byte("{}")),
+		AppendSource(nil, SourceMirrors, []byte(`{"mirrors":[]}`)),
 		AppendFailed(nil, FailBusy, "memory budget in use"),
 	} {
 		text, err := DescribeFrame(b)

@@ -19,6 +19,8 @@ var unreached = map[string]string{
 	"shm/kept.go:DecodeBlocks":                  "the protocol's other half: the extension reads the answer",
 	"shm/kept.go:AppendCaptured":                "the protocol's other half: the extension writes the message",
 	"shm/kept.go:AppendForget":                  "the protocol's other half: the extension writes the message",
+	"shm/source.go:AppendSourceGet":             "the protocol's other half: the extension writes the message",
+	"shm/source.go:DecodeSource":                "the protocol's other half: the extension reads the answer",
 	"shm/keptfile.go:DecodeKeptFile":            "the protocol's other half: the extension reads the file",
 	"joincore/cuda/columnar/phj/arrival.go":     "what the issue on teams of GPUs makes reachable: where rows from other GPUs arrive (joincore/cuda/mgj)",
 	"joincore/cuda/columnar/phj/hotkeys.go":     "what the issue on teams of GPUs makes reachable: the hot keys that a sample finds (joincore/cuda/mgj)",
