@@ -65,6 +65,9 @@ func build(w *wireJob) (*Job, error) {
 	if err := job.addInputs(w.Static.Inputs); err != nil {
 		return nil, err
 	}
+	if err := job.addMirrors(w.Runtime); err != nil {
+		return nil, err
+	}
 	if name := w.Runtime.Algorithm; name != nil {
 		var ok bool
 		if job.plan.Algorithm, ok = joincore.ParseAlgorithm(*name); !ok {
@@ -88,8 +91,13 @@ func build(w *wireJob) (*Job, error) {
 	if job.plan.Output, err = columns(root.Columns); err != nil {
 		return nil, fmt.Errorf("root.columns%w", err)
 	}
-	if job.Plan, err = joincore.Check(job.plan); err != nil {
+	if job.Plan, err = joincore.Check(job.plan); err != nil { // hidden columns do not exist in this one
 		return nil, err
+	}
+	if mirrored := job.mirrored(); mirrored != 0 {
+		if job.Plan, err = job.planFor(mirrored); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := job.PlanFor(job.all()); err != nil { // each input's condition is checked for itself
 		return nil, err
@@ -244,8 +252,8 @@ func (j *Job) addInputs(inputs []wireInput) error {
 }
 
 func (j *Job) addInput(w *wireInput) error {
-	if w.Feed != "page" && w.Feed != "child" {
-		return fmt.Errorf("feed: must be page or child, not %q", w.Feed)
+	if w.Feed != "page" && w.Feed != "child" && w.Feed != "mirror" {
+		return fmt.Errorf("feed: must be page, child or mirror, not %q", w.Feed)
 	}
 	if !estimate(w.Rows) || !estimate(w.RowBytes) {
 		return fmt.Errorf("rows, row_bytes: must be finite and not negative")
@@ -271,6 +279,9 @@ func (j *Job) addInput(w *wireInput) error {
 	}
 	kept, err := j.keptForm(w, &in, physical.Columns)
 	if err != nil {
+		return err
+	}
+	if in.Mirror, err = mirrorOf(w); err != nil {
 		return err
 	}
 	physical.Columns = physical.Columns[:len(physical.Columns)-in.Hidden]

@@ -31,7 +31,7 @@ var (
 )
 
 // Job is a decoded job: the plan and the attributes that the daemon reports. Plan is the one
-// whose inputs are all fed: see PlanFor.
+// whose inputs are all fed, but for mirrored ones: see PlanFor.
 type Job struct {
 	Plan       *joincore.Checked
 	Text       []byte  // the JSON that was decoded, which the Job owns
@@ -40,6 +40,7 @@ type Job struct {
 	Generation uint32
 	Snapshot   string
 	LSN        string
+	Sample     *Sample // nil: all rows of mirrored inputs
 
 	plan       *joincore.Plan        // until it is complete and checked
 	kept       []keptForm            // parallel to Inputs
@@ -59,11 +60,26 @@ type Input struct {
 	Database uint32
 	Relation uint32
 	Name     string
-	Feed     string   // "page" or "child"
+	Feed     string   // "page", "child" or "mirror"
 	RowBytes float64  // of the columns that are fed
 	Columns  []Column // the fed ones, then the hidden ones
 	Kept     bool     // its columns may be kept: PlanFor
 	Hidden   int      // number of columns at the end that only its condition reads
+	Mirror   *Mirror  // of the feed "mirror": nobody feeds it; else nil
+}
+
+// Mirror says which columns of a foreign server's table an input has.
+type Mirror struct {
+	Schema, Table string
+	Columns       []string // the source's names, one for each column of the input
+	Text          []bool   // of each: it is wanted as text
+	Token         string   // of the pin
+}
+
+// Sample says that only some rows of mirrored inputs are wanted, chosen at random.
+type Sample struct {
+	Rows int64
+	Seed uint64
 }
 
 // Column is PostgreSQL's description of a column of an input.

@@ -29,13 +29,13 @@ func (j *Job) keptForm(w *wireInput, in *Input, columns []joincore.Column) (out 
 	if w.Kept == nil {
 		return out, nil
 	}
-	if w.Feed != "page" {
+	if w.Feed == "child" {
 		return out, fmt.Errorf("kept: the columns of an input with the feed %s cannot be kept", w.Feed)
 	}
 	if w.Kept.Hidden < 0 || w.Kept.Hidden >= len(columns) {
 		return out, fmt.Errorf("kept.hidden: must be 0 to %d, not %d: at least one column is fed", len(columns)-1, w.Kept.Hidden)
 	}
-	in.Kept, in.Hidden = true, w.Kept.Hidden
+	in.Kept, in.Hidden = w.Feed == "page", w.Kept.Hidden
 	out.columns = slices.Clone(columns)
 	if w.Kept.Condition != nil {
 		if out.condition, err = j.expr(w.Kept.Condition); err != nil {
@@ -57,15 +57,22 @@ func (j *Job) all() (kept uint64) {
 
 // PlanFor returns the plan of which the inputs whose bit is set come from kept columns: bit i
 // is that of input i. Such an input has its hidden columns too, behind the others, and its
-// condition is evaluated above its scan. PlanFor(0) is Plan. The error names an input that
-// does not exist, or that may not be kept.
+// condition is evaluated above its scan. So it is with mirrored inputs, whether their bits are
+// set or not. PlanFor(0) is Plan. The error names an input that does not exist, or that may not
+// be kept.
 func (j *Job) PlanFor(kept uint64) (*joincore.Checked, error) {
-	if kept == 0 {
+	mirrored := j.mirrored()
+	if kept&^mirrored == 0 {
 		return j.Plan, nil
 	}
-	if other := kept &^ j.all(); other != 0 {
+	if other := kept &^ mirrored &^ j.all(); other != 0 {
 		return nil, fmt.Errorf("%w: inputs %b may not be kept", joincore.ErrInvalid, other)
 	}
+	return j.planFor(kept | mirrored)
+}
+
+// planFor returns the plan in which the given inputs have all their columns, and their conditions.
+func (j *Job) planFor(kept uint64) (*joincore.Checked, error) {
 	plan := *j.plan
 	plan.Inputs = slices.Clone(j.plan.Inputs)
 	for i := range plan.Inputs {
@@ -99,8 +106,8 @@ func (j *Job) filtered(n joincore.Node, kept uint64) joincore.Node {
 	return n
 }
 
-// Columns returns the physical columns of an input when it is kept: the fed ones, then the
-// hidden ones.
+// Columns returns the physical columns of an input when it is kept or mirrored: the fed ones,
+// then the hidden ones.
 func (j *Job) Columns(input int) []joincore.Column { return j.kept[input].columns }
 
 // Passing returns a plan with one input, the given one as it is when it is kept, which returns

@@ -148,18 +148,21 @@ func FuzzPlanFor(f *testing.F) {
 	f.Add([]byte(keptJob(keptInput("1", `,"condition":{"is_null":{"column":`+ref(0, 2)+`}}`), keptInput("2", ""), ok)), uint64(1))
 	f.Add([]byte(keptJob(keptInput("0", ""), keptInput("1", `,"condition":`+below), ok)), uint64(3))
 	f.Add([]byte(job(ok)), uint64(1))
+	f.Add([]byte(mirrorJob(mirrorInput(orders, `,"condition":{"is_null":{"column":`+ref(0, 2)+`}}`), pinned)), uint64(0))
+	f.Add([]byte(strings.Replace(keptJob(mirrorInput(orders, ""), keptInput("1", ""), ok), `"generation":`, `"mirrors":["a",null],"generation":`, 1)), uint64(2))
 	f.Fuzz(func(t *testing.T, b []byte, kept uint64) {
 		j, err := Decode(b)
 		if err != nil {
 			return
 		}
 		plan, err := j.PlanFor(kept)
-		if (err != nil) != (kept&^j.all() != 0) {
+		if (err != nil) != (kept&^j.all()&^j.mirrored() != 0) {
 			t.Fatalf("inputs %b of %b: %v", kept, j.all(), err)
 		}
 		if err != nil {
 			plan, kept = j.Plan, 0
 		}
+		kept |= j.mirrored()
 		for i := range j.Inputs {
 			want := len(j.Inputs[i].Columns)
 			if kept>>i&1 == 0 {

@@ -30,6 +30,14 @@ type wireInput struct {
 	RowBytes float64      `json:"row_bytes"`
 	Columns  []wireColumn `json:"columns"`
 	Kept     *wireKept    `json:"kept"`
+	Mirror   *wireMirror  `json:"mirror"`
+}
+
+type wireMirror struct {
+	Schema  string   `json:"schema"`
+	Table   string   `json:"table"`
+	Columns []string `json:"columns"`
+	Text    []int    `json:"text"`
 }
 
 type wireKept struct {
@@ -132,4 +140,11 @@ type wireRuntime struct {
 	Snapshot   string            `json:"snapshot"`
 	LSN        string            `json:"lsn"`
 	Algorithm  *string           `json:"algorithm"`
+	Mirrors    []*string         `json:"mirrors"`
+	Sample     *wireSample       `json:"sample"`
+}
+
+type wireSample struct {
+	Rows int64  `json:"rows"`
+	Seed uint64 `json:"seed"`
 }
