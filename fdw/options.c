@@ -40,6 +40,7 @@ double		gj_ns_cost = 0.0003;	/* GJ_NS_COST */
 double		gj_cost_margin = 0.1;
 int			gj_algorithm = GJ_ALGORITHM_AUTO;
 int			gj_keep = GJ_KEEP_AUTO;
+char	   *gj_freshness = NULL;
 
 static int	without = GJ_CORRECTIONS;	/* gpujoin.debug_without */
 
@@ -125,6 +126,24 @@ assign_float_aggregates(bool offload, void *extra)
 		ResetPlanCache();
 }
 
+bool
+gj_parse_freshness(const char *value, int *ms)
+{
+	*ms = GJ_FRESHNESS_LATEST;
+	return strcmp(value, "latest") == 0 || (parse_int(value, ms, GUC_UNIT_MS, NULL) && *ms >= 0);
+}
+
+static bool
+check_freshness(char **value, void **extra, GucSource source)
+{
+	int			ms;
+
+	if ((*value)[0] == '\0' || gj_parse_freshness(*value, &ms))
+		return true;
+	GUC_check_errhint("The value is \"latest\", or a time such as \"5s\".");
+	return false;
+}
+
 void
 gj_define_options(void)
 {
@@ -167,6 +186,11 @@ gj_define_options(void)
 							 "With auto, gpujoind keeps the columns that joins use repeatedly; with always, from the first use on. Rows are read from the table wherever it has changed.",
 							 &gj_keep, gj_keep, keeps,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomStringVariable("gpujoin.freshness",
+							   "Sets how old the rows of foreign servers may be.",
+							   "With latest, a statement sees what its source has committed before. A time permits rows that are at most that old. If it is empty, the options of tables and servers apply.",
+							   &gj_freshness, "", PGC_USERSET, GUC_EXPLAIN,
+							   check_freshness, NULL, NULL);
 	define_bool("gpujoin.explain_rejected",
 				"Emits notices that say why joins were not offloaded.", NULL,
 				&gj_explain_rejected, 0);

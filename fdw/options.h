@@ -90,6 +90,16 @@ typedef enum GjKeep
 
 extern int	gj_keep;			/* GjKeep */
 
+extern char *gj_freshness;		/* of foreign servers; empty: what their options say */
+
+#define GJ_FRESHNESS_LATEST (-1)
+
+/*
+ * Reads a freshness: "latest", or the maximum age as a time, in ms without a unit.
+ * Returns false if it is neither.
+ */
+extern bool gj_parse_freshness(const char *value, int *ms);
+
 extern void gj_define_options(void);
 
 #endif							/* OPTIONS_H */

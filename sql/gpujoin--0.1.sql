@@ -546,6 +546,21 @@ END $$;
 
 COMMENT ON FUNCTION check_kept(regclass) IS 'compares what gpujoind keeps of a table with the table';
 
+-- ---- tables of other PostgreSQL servers ----
+
+CREATE FUNCTION gpujoin_fdw_handler() RETURNS fdw_handler
+AS 'MODULE_PATHNAME', 'gpujoin_fdw_handler'
+LANGUAGE C STRICT;
+
+CREATE FUNCTION gpujoin_fdw_validator(options text[], catalog oid) RETURNS void
+AS 'MODULE_PATHNAME', 'gpujoin_fdw_validator'
+LANGUAGE C STRICT;
+
+-- docs/foreign-sources.md describes the options of servers, user mappings and tables.
+CREATE FOREIGN DATA WRAPPER gpujoin_fdw HANDLER gpujoin_fdw_handler VALIDATOR gpujoin_fdw_validator;
+
+COMMENT ON FOREIGN DATA WRAPPER gpujoin_fdw IS 'tables of other PostgreSQL servers, which gpujoind mirrors as columns';
+
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
 REVOKE ALL ON jobs, devices, links, memory, kept, keep_progress FROM PUBLIC;
 GRANT USAGE ON SCHEMA gpujoin TO PUBLIC;
