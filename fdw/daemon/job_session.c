@@ -11,6 +11,7 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
+#include "utils/json.h"
 
 #include "daemon/connection.h"
 #include "daemon/job_session.h"
@@ -185,9 +186,39 @@ set_share(struct gj_open *body)
 		(uint32) (gj_role_share * GJ_WHOLE_SHARE + 0.5);
 }
 
+/* The member "runtime" of the job, docs/job.md. */
+static char *
+runtime_json(const GjPlan *plan, const GjRuntime *runtime)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfo(&json, "{\"generation\":1,\"parameters\":[%s],\"snapshot\":\"\",\"lsn\":\"\"",
+					 runtime->parameters);
+	if (runtime->algorithm != GJ_ALGORITHM_AUTO)
+		appendStringInfo(&json, ",\"algorithm\":\"%s\"", gj_algorithm_name(runtime->algorithm));
+	if (runtime->tokens != NULL)
+	{
+		for (int i = 0; i < plan->ninputs; i++)
+		{
+			appendStringInfoString(&json, i > 0 ? "," : ",\"mirrors\":[");
+			if (runtime->tokens[i] != NULL)
+				escape_json(&json, runtime->tokens[i]);
+			else
+				appendStringInfoString(&json, "null");
+		}
+		appendStringInfoChar(&json, ']');
+	}
+	if (runtime->sample > 0)
+		appendStringInfo(&json, ",\"sample\":{\"rows\":" INT64_FORMAT ",\"seed\":" INT64_FORMAT "}",
+						 runtime->sample, runtime->seed);
+	appendStringInfoChar(&json, '}');
+	return json.data;
+}
+
 bool
-gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
-			 GjAlgorithm algorithm, int participants, bool rewindable)
+gj_link_open(GjLink *link, const GjPlan *plan, const GjRuntime *runtime,
+			 int participants, bool rewindable)
 {
 	StringInfoData json;
 	struct gj_open body = {
@@ -199,12 +230,8 @@ gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
 	bool		ok;
 
 	initStringInfo(&json);
-	appendStringInfo(&json, "{\"version\":%d,\"static\":%s,\"runtime\":"
-					 "{\"generation\":1,\"parameters\":[%s],\"snapshot\":\"\",\"lsn\":\"\"",
-					 GJ_JOB_VERSION, gj_static_json(plan), parameters);
-	if (algorithm != GJ_ALGORITHM_AUTO)
-		appendStringInfo(&json, ",\"algorithm\":\"%s\"", gj_algorithm_name(algorithm));
-	appendStringInfoString(&json, "}}");
+	appendStringInfo(&json, "{\"version\":%d,\"static\":%s,\"runtime\":%s}",
+					 GJ_JOB_VERSION, gj_static_json(plan), runtime_json(plan, runtime));
 	body.json_length = json.len;
 	set_share(&body);
 	link->rewindable = rewindable;

@@ -108,11 +108,10 @@ extern bool gj_link_connect(GjLink *link, const char *socket);
 
 /*
  * Opens a job for the given number of participants, this one included.
- * parameters are their values, separated by commas.  gj_link_admitted() waits for
- * the answer.
+ * gj_link_admitted() waits for the answer.
  */
-extern bool gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
-						 GjAlgorithm algorithm, int participants, bool rewindable);
+extern bool gj_link_open(GjLink *link, const GjPlan *plan, const GjRuntime *runtime,
+						 int participants, bool rewindable);
 
 /* Waits until the daemon admits the job, unless it has. */
 extern bool gj_link_admitted(GjLink *link);

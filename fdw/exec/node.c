@@ -150,6 +150,7 @@ run_job(GjState *state)
 {
 	GjLink	   *link = &state->link;
 	const char *unfit;
+	GjRuntime	runtime = {.algorithm = state->algorithm};
 
 	if (!gj_enabled)
 		return gj_fail(&link->conn, "gpujoin.enabled is off");
@@ -158,9 +159,9 @@ run_job(GjState *state)
 	unfit = gj_evaluate_parameters(state);
 	if (unfit != NULL)
 		return gj_fail(&link->conn, "%s", unfit);
+	runtime.parameters = state->parameters.data;
 	return gj_link_connect(link, gj_socket) &&
-		gj_link_open(link, state->plan, state->parameters.data, state->algorithm, 1,
-					 state->may_rewind) &&
+		gj_link_open(link, state->plan, &runtime, 1, state->may_rewind) &&
 		gj_kept_open(&state->feeder, link, NULL, state->run_context) &&
 		gj_feed(&state->feeder, link, NULL, state->run_context) &&
 		gj_link_run(link);

@@ -133,6 +133,10 @@ open_job(GjState *state, const char *unfit, uint64 since_us)
 {
 	GjLink	   *link = &state->link;
 	GjShared   *shared = state->shared;
+	GjRuntime	runtime = {
+		.parameters = state->parameters.data,
+		.algorithm = shared->algorithm
+	};
 
 	gj_prepare_run(state);
 	if (gj_shared_stopped(shared))
@@ -142,8 +146,7 @@ open_job(GjState *state, const char *unfit, uint64 since_us)
 	else if (unfit != NULL)
 		gj_fail(&link->conn, "%s", unfit);
 	else if (gj_link_connect(link, shared->socket) &&
-			 gj_link_open(link, state->plan, state->parameters.data, shared->algorithm,
-						  shared->participants, false) &&
+			 gj_link_open(link, state->plan, &runtime, shared->participants, false) &&
 			 gj_kept_open(&state->feeder, link, shared, state->run_context))
 	{
 		shared->job = link->job;

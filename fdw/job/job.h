@@ -25,7 +25,8 @@
 typedef enum GjFeed
 {
 	GJ_FEED_PAGE,				/* columns directly from heap pages */
-	GJ_FEED_CHILD				/* tuples of the child plan */
+	GJ_FEED_CHILD,				/* tuples of the child plan */
+	GJ_FEED_MIRROR				/* nothing: the daemon has the rows of a foreign table */
 } GjFeed;
 
 /* Representation in a column of the child's datum. */
@@ -68,6 +69,20 @@ typedef struct GjColumn
 	bool		is_key;			/* compared by some join of the job */
 } GjColumn;
 
+/*
+ * A table of another server, whose rows the daemon has or fetches.  The columns are
+ * those of the input, hidden ones too.
+ */
+typedef struct GjMirror
+{
+	Oid			serverid;
+	Oid			userid;			/* whose user mapping is used; 0: the current user */
+	char	   *schema;			/* names of that server */
+	char	   *table;
+	char	  **columns;		/* their names there */
+	bool	   *text;			/* the value is wanted as the other server's text */
+} GjMirror;
+
 typedef struct GjInput
 {
 	GjFeed		feed;
@@ -86,6 +101,7 @@ typedef struct GjInput
 	 * The daemon may keep the input's columns.  It then evaluates the table's
 	 * conditions itself, on all rows of the table, so it needs the columns that
 	 * only they read.  Those are not in the child's target list: resno is 0.
+	 * An input of the feed GJ_FEED_MIRROR has these, too, but is not keepable.
 	 */
 	double		kept;			/* share of its blocks that the planner expected the
 								 * daemon to have */
@@ -93,6 +109,7 @@ typedef struct GjInput
 	int			nhidden;
 	char	   *condition;		/* of the table, in the daemon's language; NULL:
 								 * none */
+	GjMirror   *mirror;			/* NULL unless feed is GJ_FEED_MIRROR */
 } GjInput;
 
 /* What became of the blocks of an input that the daemon keeps, in one execution. */
@@ -287,6 +304,24 @@ typedef struct GjPlan
 	GjAggregate *aggregate;
 } GjPlan;
 
+/* What changes from one execution of a plan to the next, docs/job.md. */
+typedef struct GjRuntime
+{
+	const char *parameters;		/* their values, separated by commas */
+	GjAlgorithm algorithm;
+	const char **tokens;		/* ninputs: the pins of mirrors, else NULL; NULL: no
+								 * input is a mirror */
+	int64		sample;			/* rows of each mirror, chosen at random; 0: all */
+	int64		seed;			/* of that choice */
+} GjRuntime;
+
+/* Does the daemon evaluate the table's conditions, or may it? */
+static inline bool
+gj_has_condition(const GjInput *input)
+{
+	return input->keepable || input->feed == GJ_FEED_MIRROR;
+}
+
 /* May the daemon keep the columns of an input, in this scan? */
 static inline bool
 gj_may_keep(const GjPlan *plan, int input)
@@ -304,7 +339,7 @@ gj_is_filtered(const GjPlan *plan, int input)
 	return false;
 }
 
-/* ---- job/serialize.c ---- */
+/* ---- job/write.c, job/read.c ---- */
 
 extern List *gj_plan_write(const GjPlan *plan);
 
@@ -318,7 +353,10 @@ extern GjPlan *gj_plan_read(CustomScan *scan);
 /* The name by which the daemon knows a table: schema.table. */
 extern char *gj_table_name(Oid relid);
 
-/* Returns palloc'd text.  Looks up the names of the tables. */
+/*
+ * Returns the member "static" of the job as palloc'd text.  Looks up the names of the
+ * tables.
+ */
 extern char *gj_static_json(const GjPlan *plan);
 
 /* ---- job/columns.c ---- */

@@ -1,5 +1,5 @@
 /*
- * job/json.c - writes the "static" member of the job, docs/job.md.
+ * job/json.c - writes the member "static" of the job, docs/job.md.
  *
  * It is written when a job is opened, not when it is planned, because it takes
  * as long as the rest of planning the node.
@@ -44,8 +44,19 @@ append_name(StringInfo json, const GjInput *input)
 				gj_table_name(input->relid));
 }
 
+/* Names of another server are looked up there. */
 static void
-append_column(StringInfo json, const GjColumn *c, bool keepable)
+append_remote_name(StringInfo json, const char *name)
+{
+	char	   *utf8 = pg_server_to_any(name, strlen(name), PG_UTF8);
+
+	escape_json(json, utf8);
+	if (utf8 != name)
+		pfree(utf8);
+}
+
+static void
+append_column(StringInfo json, const GjColumn *c, bool has_condition)
 {
 	appendStringInfo(json, "{\"attnum\":%d,\"type\":%u,\"typmod\":%d,\"collation\":%u,"
 					 "\"role\":\"%s\",\"encoding\":\"%s\",\"width\":%d,\"align\":%d",
@@ -53,7 +64,7 @@ append_column(StringInfo json, const GjColumn *c, bool keepable)
 					 gj_is_key_form(c->form) ? "key" : "value",
 					 c->encoding == GJ_ENC_FIXED ? "fixed" : "varlena",
 					 c->width, c->align);
-	if (keepable)
+	if (has_condition)
 		appendStringInfo(json, ",\"form\":%d,\"scale\":%d", c->form, c->scale);
 	appendStringInfoChar(json, '}');
 }
@@ -69,31 +80,75 @@ row_bytes(const GjInput *input)
 	return bytes;
 }
 
-static void
-append_input(StringInfo json, const GjInput *input, bool keepable)
+static const char *
+feed_word(GjFeed feed)
 {
-	int			ncolumns = input->ncolumns + (keepable ? input->nhidden : 0);
+	switch (feed)
+	{
+		case GJ_FEED_PAGE:
+			return "page";
+		case GJ_FEED_MIRROR:
+			return "mirror";
+		case GJ_FEED_CHILD:
+			break;
+	}
+	return "child";
+}
+
+static void
+append_mirror(StringInfo json, const GjMirror *mirror, int ncolumns)
+{
+	bool		any = false;
+
+	appendStringInfoString(json, ",\"mirror\":{\"schema\":");
+	append_remote_name(json, mirror->schema);
+	appendStringInfoString(json, ",\"table\":");
+	append_remote_name(json, mirror->table);
+	appendStringInfoString(json, ",\"columns\":[");
+	for (int i = 0; i < ncolumns; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(json, ',');
+		append_remote_name(json, mirror->columns[i]);
+	}
+	appendStringInfoString(json, "],\"text\":[");
+	for (int i = 0; i < ncolumns; i++)
+	{
+		if (!mirror->text[i])
+			continue;
+		appendStringInfo(json, "%s%d", any ? "," : "", i);
+		any = true;
+	}
+	appendStringInfoString(json, "]}");
+}
+
+/* has_condition: with what the daemon needs to evaluate the table's conditions. */
+static void
+append_input(StringInfo json, const GjInput *input, bool has_condition)
+{
+	int			ncolumns = input->ncolumns + (has_condition ? input->nhidden : 0);
 
 	appendStringInfo(json, "{\"database\":%u,\"relation\":%u,\"name\":",
 					 MyDatabaseId, input->relid);
 	append_name(json, input);
 	appendStringInfo(json, ",\"feed\":\"%s\",\"rows\":%.0f,\"row_bytes\":" INT64_FORMAT ",\"columns\":[",
-					 input->feed == GJ_FEED_PAGE ? "page" : "child",
-					 input->rows, row_bytes(input));
+					 feed_word(input->feed), input->rows, row_bytes(input));
 	for (int i = 0; i < ncolumns; i++)
 	{
 		if (i > 0)
 			appendStringInfoChar(json, ',');
-		append_column(json, &input->columns[i], keepable);
+		append_column(json, &input->columns[i], has_condition);
 	}
 	appendStringInfoChar(json, ']');
-	if (keepable)
+	if (has_condition)
 	{
 		appendStringInfo(json, ",\"kept\":{\"hidden\":%d", input->nhidden);
 		if (input->condition != NULL)
 			appendStringInfo(json, ",\"condition\":%s", input->condition);
 		appendStringInfoChar(json, '}');
 	}
+	if (input->feed == GJ_FEED_MIRROR)
+		append_mirror(json, input->mirror, ncolumns);
 	appendStringInfoChar(json, '}');
 }
 
@@ -264,7 +319,8 @@ gj_static_json(const GjPlan *plan)
 	{
 		if (i > 0)
 			appendStringInfoChar(&json, ',');
-		append_input(&json, &plan->inputs[i], gj_may_keep(plan, i));
+		append_input(&json, &plan->inputs[i],
+					 gj_may_keep(plan, i) || plan->inputs[i].feed == GJ_FEED_MIRROR);
 	}
 	appendStringInfoChar(&json, ']');
 	append_filters(&json, plan);
