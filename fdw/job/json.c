@@ -135,9 +135,14 @@ append_input(StringInfo json, const GjInput *input, bool has_condition)
 					 feed_word(input->feed), input->rows, row_bytes(input));
 	for (int i = 0; i < ncolumns; i++)
 	{
+		GjColumn	column = input->columns[i];
+
+		/* the other server may not have the domain */
+		if (input->feed == GJ_FEED_MIRROR)
+			column.type = getBaseTypeAndTypmod(column.type, &column.typmod);
 		if (i > 0)
 			appendStringInfoChar(json, ',');
-		append_column(json, &input->columns[i], has_condition);
+		append_column(json, &column, has_condition);
 	}
 	appendStringInfoChar(json, ']');
 	if (has_condition)
