@@ -121,11 +121,17 @@ func portion(full int, participants uint32, expected float64, out int64) int {
 
 // expectedRows returns the planner's estimate of the result.
 func (j *job) expectedRows() float64 {
-	switch n := j.plan.Root.(type) {
+	root := j.plan.Root
+	for f, ok := root.(*joincore.Filter); ok; f, ok = root.(*joincore.Filter) {
+		root = f.Child // a bound: nothing is known of what it drops
+	}
+	switch n := root.(type) {
 	case *joincore.Join:
 		return n.Rows
 	case *joincore.Aggregate:
 		return n.Rows
+	case *joincore.Scan:
+		return j.plan.Inputs[n.Input].Rows
 	}
 	return 0
 }

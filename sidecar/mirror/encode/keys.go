@@ -115,7 +115,11 @@ func dateKey(to, value []byte) ([]byte, error) {
 	if len(value) != 4 {
 		return to, wrong(4, value)
 	}
-	date := int64(int32(binary.BigEndian.Uint32(value)))
+	return appendDateKey(to, int32(binary.BigEndian.Uint32(value))), nil
+}
+
+func appendDateKey(to []byte, day int32) []byte {
+	date := int64(day)
 	key := date * dayMicros
 	switch {
 	case date == dateBegin:
@@ -125,7 +129,7 @@ func dateKey(to, value []byte) ([]byte, error) {
 	case date >= datesEnd:
 		key = timestampEnd
 	}
-	return binary.LittleEndian.AppendUint64(to, uint64(key)), nil
+	return binary.LittleEndian.AppendUint64(to, uint64(key))
 }
 
 // intervalKey writes gj_interval_key: microseconds as an integer of 128 bits.
@@ -133,14 +137,16 @@ func intervalKey(to, value []byte) ([]byte, error) {
 	if len(value) != 16 {
 		return to, wrong(16, value)
 	}
-	micros := int64(binary.BigEndian.Uint64(value))
-	day := int64(int32(binary.BigEndian.Uint32(value[8:])))
-	month := int64(int32(binary.BigEndian.Uint32(value[12:])))
-	days := month*monthDays + day
+	day, month := int32(binary.BigEndian.Uint32(value[8:])), int32(binary.BigEndian.Uint32(value[12:]))
+	return appendIntervalKey(to, int64(binary.BigEndian.Uint64(value)), day, month), nil
+}
+
+func appendIntervalKey(to []byte, micros int64, day, month int32) []byte {
+	days := int64(month)*monthDays + int64(day)
 	high, low := bits.Mul64(uint64(days), dayMicros)
 	high += uint64(days>>63) * dayMicros // -1 if the factor is negative
 	low, carry := bits.Add64(low, uint64(micros), 0)
 	high, _ = bits.Add64(high, uint64(micros>>63), carry)
 	to = binary.LittleEndian.AppendUint64(to, low)
-	return binary.LittleEndian.AppendUint64(to, high), nil
+	return binary.LittleEndian.AppendUint64(to, high)
 }

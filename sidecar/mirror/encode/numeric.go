@@ -12,7 +12,8 @@ type numeric struct {
 	weight int
 	sign   uint16 // signs of the send format
 	scale  int    // decimals to show
-	digits []byte // big-endian, 2 bytes each
+	digits []byte // 2 bytes each
+	little bool   // little-endian, as on disk; else big-endian
 }
 
 const (
@@ -32,7 +33,12 @@ const nan = math.MinInt64
 // special reports whether it is NaN or infinite.
 func (n *numeric) special() bool { return n.sign&notANumb == notANumb }
 
-func (n *numeric) digit(i int) uint16 { return binary.BigEndian.Uint16(n.digits[2*i:]) }
+func (n *numeric) digit(i int) uint16 {
+	if n.little {
+		return binary.LittleEndian.Uint16(n.digits[2*i:])
+	}
+	return binary.BigEndian.Uint16(n.digits[2*i:])
+}
 
 func (n *numeric) count() int { return len(n.digits) / 2 }
 
@@ -81,9 +87,11 @@ const (
 	shortNegative = 0x2000
 	shortScale    = 7 // bits below the scale
 	mostShortDec  = 63
-	weightMask    = 0x7F // two's complement
-	leastWeight   = -64
-	mostWeight    = 63
+
+	shortScaleMask = mostShortDec << shortScale
+	weightMask     = 0x7F // two's complement
+	leastWeight    = -64
+	mostWeight     = 63
 )
 
 // numericOnDisk writes what make_result makes of it.
@@ -92,6 +100,10 @@ func numericOnDisk(to, value []byte) ([]byte, error) {
 	if err != nil {
 		return to, err
 	}
+	return n.appendOnDisk(to)
+}
+
+func (n *numeric) appendOnDisk(to []byte) ([]byte, error) {
 	switch {
 	case n.special():
 		return binary.LittleEndian.AppendUint16(to, n.sign), nil
@@ -121,6 +133,10 @@ func numericKey(to, value []byte) ([]byte, error) {
 	if err != nil {
 		return to, err
 	}
+	return n.appendKey(to)
+}
+
+func (n *numeric) appendKey(to []byte) ([]byte, error) {
 	head := n.sign
 	if head == negative {
 		head = 1
@@ -137,13 +153,10 @@ var power10 = [19]int64{
 // mostDecimals is the greatest scale of a decimal, and the digits that one may have.
 const mostDecimals = 18
 
-// scaled returns value * 10^scale: gj_numeric_to_decimal, or, if a numeric may have fewer
+// scaled returns the number * 10^scale: gj_numeric_to_decimal, or, if a numeric may have fewer
 // decimals, gj_numeric_to_wider.
-func scaled(value []byte, scale int, wider bool) (int64, error) {
-	n, err := parse(value)
+func (n *numeric) scaled(scale int, wider bool) (int64, error) {
 	switch {
-	case err != nil:
-		return 0, err
 	case n.sign == notANumb:
 		return nan, nil
 	case n.special():
@@ -163,7 +176,7 @@ func scaled(value []byte, scale int, wider bool) (int64, error) {
 		case exponent > -4 && digit%power10[-exponent] == 0: // the last one has fewer than four decimals
 			sum += digit / power10[-exponent]
 		default:
-			return 0, malformed("a numeric with digits behind its decimals", value)
+			return 0, malformed("a numeric with digits behind its decimals", n.digits)
 		}
 		exponent -= 4
 	}
@@ -176,12 +189,20 @@ func scaled(value []byte, scale int, wider bool) (int64, error) {
 // decimal is for numerics as integers.
 func decimal(scale int, wider bool) write {
 	return func(to, value []byte) ([]byte, error) {
-		v, err := scaled(value, scale, wider)
+		n, err := parse(value)
 		if err != nil {
 			return to, err
 		}
-		return binary.LittleEndian.AppendUint64(to, uint64(v)), nil
+		return n.appendDecimal(to, scale, wider)
 	}
+}
+
+func (n *numeric) appendDecimal(to []byte, scale int, wider bool) ([]byte, error) {
+	v, err := n.scaled(scale, wider)
+	if err != nil {
+		return to, err
+	}
+	return binary.LittleEndian.AppendUint64(to, uint64(v)), nil
 }
 
 // numericScale writes gj_numeric_scale.
@@ -190,5 +211,9 @@ func numericScale(to, value []byte) ([]byte, error) {
 	if err != nil {
 		return to, err
 	}
+	return n.appendScale(to)
+}
+
+func (n *numeric) appendScale(to []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint16(to, uint16(n.scale)), nil
 }
