@@ -3,6 +3,7 @@ package joincore
 import (
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 )
 
 // ColumnKind is the storage format of a column's values.
@@ -58,6 +59,11 @@ type Vector struct {
 	Content uint64
 	From    int64
 }
+
+var contents atomic.Uint64
+
+// NewContent returns a number for a content that no other one has.
+func NewContent() uint64 { return contents.Add(1) }
 
 // Slice returns the name of the vector's rows from the given one on, for a vector of these.
 func (v *Vector) Slice(first int) (content uint64, from int64) {

@@ -1,6 +1,10 @@
 package kept
 
-import "errors"
+import (
+	"errors"
+
+	"gpujoin/joincore"
+)
 
 // rebuildShare limits how often a chunk is copied as a whole because of a few new blocks. Queries
 // capture these again and again until the captures add up to one in rebuildShare of the blocks
@@ -68,8 +72,7 @@ func (s *Store) admit(w *copying, b *build, density float64) error {
 	}
 	b.piece = s.newPiece(b.layout, b.column, sp)
 	b.piece.vector = b.shape.vector(sp.data)
-	s.contents++
-	b.piece.vector.Content = s.contents
+	b.piece.vector.Content = joincore.NewContent()
 	return nil
 }
 

@@ -22,7 +22,6 @@ type Store struct {
 	copying   *copying            // what it does now; nil: nothing
 	capturing map[*Lease]struct{} // the leases that capture, until they end
 	counters  Counters
-	contents  uint64    // numbers of contents so far
 	now       time.Time // of the newest request
 
 	work    sync.Mutex    // held while a chunk is copied

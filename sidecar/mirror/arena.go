@@ -33,7 +33,8 @@ func (a *account) room(n int64) error {
 type arena struct {
 	*account
 	memory kept.Memory
-	size   int // of an extent
+	size   int                  // of an extent
+	gone   func(content uint64) // nil: nobody is told
 
 	mu    sync.Mutex
 	all   []*extent

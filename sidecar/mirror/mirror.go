@@ -13,6 +13,8 @@
 //   - A segment knows which rows of it have been inserted by which commits only as far back as
 //     pins reach: as pairs of commit and row count, most segments have one.
 //   - A deletion is an entry (commit, row) of its segment; when no pin is older, it becomes a bit.
+//   - Forms of a column that joins compare are made of its values when a reader wants them, and
+//     stay with the segment.
 //   - An update is a deletion and an insertion. Values that it has not sent are those of the
 //     old version.
 //   - An index finds rows by their keys, as the writer sees them. Readers do not use it.
@@ -48,8 +50,8 @@ type Values = joincore.Vector
 type Column struct {
 	Name        string
 	Attnum      int16
-	Type        uint32
-	Typmod      int32
+	Type        uint32 // of a domain, the type below it
+	Typmod      int32  // of its values
 	Collation   uint32
 	NotNull     bool // the source promises it; a NULL is a fault then
 	Form, Scale int
@@ -67,6 +69,9 @@ type Table struct {
 // Options are the limits of a server's mirrors.
 type Options struct {
 	Limit int64 // bytes of extents, indexes and the rest together; 0: no limit
+	// Gone is told contents (joincore.Vector) that no later relation has. It is called with locks
+	// held, and may not call back. nil: nobody is told.
+	Gone func(content uint64)
 }
 
 // Op is a kind of change.

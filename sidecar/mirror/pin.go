@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"gpujoin/joincore"
+	"gpujoin/sidecar/mirror/encode"
 )
 
 // Pin is a position in the source's order of commits, and a hold on what the tables had there.
@@ -62,24 +63,59 @@ func (p *Pin) Position() LSN { return p.position }
 // is cut into slices, and one with many is copied, on all cores. The relation is valid until Close, and must not be changed. Without
 // columns, the segments only count rows. The error wraps ErrNotReady.
 func (p *Pin) Relation(table uint32, columns []int) (joincore.Relation, error) {
+	wanted := make([]Wanted, len(columns))
+	for i, c := range columns {
+		wanted[i].Column = c
+	}
+	relation, _, err := p.Read(table, Read{Columns: wanted})
+	return relation, err
+}
+
+// Read is what is read of a table.
+type Read struct {
+	Columns []Wanted
+	// More returns memory, of the size of extents, for copies when mirrors have none to spare. nil:
+	// they lie in memory that other processes cannot read.
+	More   func() ([]byte, error)
+	Sample *Sample // nil: all rows
+}
+
+// Wanted is a column that is read: one of the table as it is stored, or a form that is made of it.
+type Wanted struct {
+	Column int
+	Form   *encode.Derivation // nil: as it is stored
+}
+
+// Read is Relation of columns in other forms too, or of some of the rows. total is the number
+// of all rows that the table has at the pin. The error wraps ErrNotReady, ErrTooLong, ErrMemory or
+// encode.ErrUnfit, or is that of Read.More.
+func (p *Pin) Read(table uint32, what Read) (relation joincore.Relation, total int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return joincore.Relation{}, fmt.Errorf("%w: the pin is closed", ErrNotReady)
+		return relation, 0, fmt.Errorf("%w: the pin is closed", ErrNotReady)
 	}
 	r, parts, err := p.parts(table)
 	if err != nil {
-		return joincore.Relation{}, err
+		return relation, 0, err
 	}
-	v := view{pin: p, all: r.columns, columns: columns}
-	for _, c := range columns {
-		if c < 0 || c >= len(r.columns) {
-			return joincore.Relation{}, fmt.Errorf("column %d of %d: %w", c, len(r.columns), joincore.ErrInvalid)
+	parts = slices.Clone(parts) // the view notes in them what it makes
+	v := view{pin: p, columns: what.Columns, more: spill{more: what.More}}
+	for _, w := range what.Columns {
+		if w.Column < 0 || w.Column >= len(r.columns) {
+			return relation, 0, fmt.Errorf("column %d of %d: %w", w.Column, len(r.columns), joincore.ErrInvalid)
 		}
-		v.relation.Columns = append(v.relation.Columns, r.columns[c])
+		physical := r.columns[w.Column]
+		v.stored = append(v.stored, physical)
+		if w.Form != nil {
+			physical = w.Form.Column()
+		}
+		v.relation.Columns = append(v.relation.Columns, physical)
 	}
-	v.build(parts)
-	return v.relation, nil
+	if total, err = v.build(parts, what.Sample); err != nil {
+		return relation, 0, err
+	}
+	return v.relation, total, nil
 }
 
 // parts takes hold of the segments of a table that have rows at the pin.
@@ -155,4 +191,13 @@ func (p *Pin) take(n int) ([]byte, bool) {
 	}
 	p.scratch = append(p.scratch, sp)
 	return sp.data[:n:n], true
+}
+
+// keep keeps spans until Close, but for those of other memory.
+func (p *Pin) keep(spans []span) {
+	for _, s := range spans {
+		if s.extent != nil {
+			p.scratch = append(p.scratch, s)
+		}
+	}
 }

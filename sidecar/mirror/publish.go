@@ -54,6 +54,8 @@ func (r *rows) show(s *segment) {
 func (r *rows) unref(st *storage) {
 	if st.refs--; st.refs == 0 {
 		r.arena.free(st.spans)
+		st.dropForms(r.arena)
+		st.forget(r.arena.gone)
 	}
 }
 

@@ -54,7 +54,9 @@ type table struct {
 // New returns a server without tables.
 func New(m Memory, o Options) *Server {
 	a := &account{limit: o.Limit}
-	return &Server{account: a, arena: newArena(m, a), tables: map[uint32]*table{}, garbage: make(chan struct{}, 1)}
+	s := &Server{account: a, arena: newArena(m, a), tables: map[uint32]*table{}, garbage: make(chan struct{}, 1)}
+	s.arena.gone = o.Gone
+	return s
 }
 
 // TableError says that the mirror of a table has failed. The others go on.

@@ -16,6 +16,7 @@ type storage struct {
 	spans    []span
 	vectors  []joincore.Vector // of all rows, once it is sealed
 	refs     int               // of the segment that shows it, and of readers; guarded by Server.mu
+	forms    forms
 }
 
 // lane is the arrays of one column.
@@ -135,6 +136,17 @@ func (st *storage) seal(columns []joincore.Column) {
 		if l.nulls {
 			st.vectors[i].Validity = l.validity
 		}
+		st.vectors[i].Content = joincore.NewContent()
+	}
+}
+
+// forget says that the vectors are gone.
+func (st *storage) forget(gone func(uint64)) {
+	if gone == nil {
+		return
+	}
+	for i := range st.vectors {
+		gone(st.vectors[i].Content)
 	}
 }
 

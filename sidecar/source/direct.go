@@ -21,8 +21,26 @@ type Snapshot struct {
 // Read says what is read of a table.
 type Read struct {
 	Table   Name
-	Columns []string // in the order of the values; none: the rows only count
-	Where   string   // a condition in SQL with qualified names; "": all rows
+	Columns []Expression // in the order of the values; none: the rows only count
+	Where   string       // a condition in SQL with qualified names; "": all rows
+	Rest    string       // SQL that follows the condition
+}
+
+// Expression is what is read of each row: a column, or SQL.
+type Expression struct {
+	Column string // its name; "": SQL
+	Cast   string // the type in SQL that the column's values are wanted in; "": its own
+	SQL    string
+}
+
+func (e Expression) String() string {
+	switch {
+	case e.Column == "":
+		return e.SQL
+	case e.Cast == "":
+		return quoteIdentifier(e.Column)
+	}
+	return quoteIdentifier(e.Column) + "::" + e.Cast
 }
 
 // Snapshot opens a snapshot that sees everything that was committed before the call.
@@ -76,11 +94,12 @@ func (n *Snapshot) Close() {
 func (r Read) statement() string {
 	columns := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
-		columns[i] = quoteIdentifier(c)
+		columns[i] = c.String()
 	}
 	sql := "COPY (SELECT " + strings.Join(columns, ", ") + " FROM " + r.Table.String()
 	if r.Where != "" {
 		sql += " WHERE (" + r.Where + ")"
 	}
+	sql += r.Rest
 	return sql + ") TO STDOUT (FORMAT binary)"
 }

@@ -77,7 +77,7 @@ func newEncoding(t *Table, forms []Form) (*encoding, *mirror.Table, error) {
 			value[f.Place] = len(m.Columns)
 		}
 		e.columns = append(e.columns, encode.Source{Encoder: encoder, From: f.Place})
-		m.Columns = append(m.Columns, mirror.Column{Name: c.Name, Attnum: c.Attnum, Type: c.Type, Typmod: c.Typmod, Collation: c.Collation,
+		m.Columns = append(m.Columns, mirror.Column{Name: c.Name, Attnum: c.Attnum, Type: c.BaseType, Typmod: c.BaseTypmod, Collation: c.Collation,
 			NotNull: c.NotNull, Form: int(f.Type.Form), Scale: f.Type.Scale, Physical: encoder.Column()})
 	}
 	for _, place := range t.Key {

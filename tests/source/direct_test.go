@@ -39,11 +39,11 @@ func TestDirectReads(t *testing.T) {
 		return rows
 	}
 	name := func(table string) source.Name { return source.Name{Schema: "public", Table: table} }
-	if rows := read(source.Read{Table: name("a"), Columns: []string{`a "b`, "id"}, Where: "id = 7"}); !slices.Equal(rows, []string{"7637 00000007 "}) {
+	if rows := read(source.Read{Table: name("a"), Columns: []source.Expression{{Column: `a "b`}, {Column: "id"}}, Where: "id = 7"}); !slices.Equal(rows, []string{"7637 00000007 "}) {
 		t.Errorf("%q", rows)
 	}
 	w.exec("delete from a where id > 10; delete from b")
-	for table, columns := range map[string][]string{"a": {"id"}, "b": nil, "v": {"x"}} {
+	for table, columns := range map[string][]source.Expression{"a": {{Column: "id"}}, "b": nil, "v": {{Column: "x"}}} {
 		if n := len(read(source.Read{Table: name(table), Columns: columns})); n != 20000 {
 			t.Errorf("%d rows of %s", n, table)
 		}
