@@ -10,6 +10,8 @@ DURATION ?= 60s
 SEED ?=
 # KEPT=1: tpch, tpcds and bench-join measure queries over kept columns.
 KEPT ?=
+# FOREIGN=1: tpch measures queries over foreign tables.
+FOREIGN ?=
 DIR ?=
 OUT ?= build/documents
 A ?=
@@ -36,7 +38,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-load sim regress-forced differential kept-check sqllogic lint clean
+.PHONY: help setup build install demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -63,6 +65,9 @@ install: build ## install the extension, gpujoind, its systemd unit, and gpujoin
 demo: build ## load TPC-H SF 0.1 into a private server and run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
 
+demo-foreign: build ## the same over two servers: tables of one are foreign tables of the other, mirrored as columns
+	@cd tests && $(GO) run -buildvcs=false ./cmd/demo foreign
+
 test: build $(STATICCHECK) $(DEADCODE) ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check
 
@@ -78,8 +83,8 @@ documents-diff: ## compare two such files: make documents-diff A=before B=build/
 duckdb:
 	@tools/build-duckdb.sh
 
-tpch: build duckdb ## run TPC-H natively and offloaded, and DuckDB: make tpch SF=1 QUERIES="3 5 10" RUNS=3 KEPT=1; writes build/tpch.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept)
+tpch: build $(if $(FOREIGN),,duckdb) ## run TPC-H natively and offloaded, and DuckDB: make tpch SF=1 QUERIES="3 5 10" RUNS=3 KEPT=1, or FOREIGN=1; writes build/tpch.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept) $(if $(FOREIGN),-foreign)
 
 tpcds: build duckdb ## the same for the 99 queries of TPC-DS: make tpcds SF=1 RUNS=1 KEPT=1; writes build/tpcds.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept)
@@ -92,6 +97,9 @@ bench-join: build ## compare joins of 10 M rows with native plans: make bench-jo
 
 bench-kept: build ## measure columns that the daemon keeps: conditions, proofs, captures, changed blocks; writes build/bench-kept.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench kept $(if $(RUNS),-runs $(RUNS))
+
+bench-mirror: build ## measure mirrors of another server's tables: load, stream, lag, what they cost; writes build/bench-mirror.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench mirror $(if $(RUNS),-runs $(RUNS)) $(if $(filter-out 1,$(SF)),-sf $(SF))
 
 bench-load: build ## run joins and short transactions of many clients; writes build/bench-load.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench load
@@ -107,6 +115,9 @@ differential: build ## compare random queries with native plans: make differenti
 
 kept-check: build ## compare queries over kept columns with native ones while everything changes: make kept-check DURATION=10m PG=18 SEED=1; writes build/kept-check.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential kept -duration $(DURATION) $(if $(SEED),-seed $(SEED))
+
+mirror-check: build ## check queries of another server's tables while it changes and fails: make mirror-check DURATION=10m PG=18 SEED=1; writes build/mirror-check.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/differential mirror -duration $(DURATION) $(if $(SEED),-seed $(SEED))
 
 sqllogic: build ## compare the queries of sqllogictest files with native plans: make sqllogic DIR=duckdb/test/sql; writes build/sqllogic.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential sqllogic -dir "$(abspath $(DIR))"

@@ -44,7 +44,7 @@ func PGConfig() string {
 // Server is an installation of PostgreSQL and a build of the extension for it.
 type Server struct {
 	PGConfig string
-	Build    string // directory of the extension's built files
+	Build    string // directory of the extension's built files; "": the server has no extension
 	Private  string // name of the directory, below the work directory, with the Prefix
 }
 
@@ -107,8 +107,10 @@ func preparePrefix(account Account, root, work string, server Server) (*Prefix, 
 	if err := p.mirrorSystem(account, dest, system[0], system[1], system[2]); err != nil {
 		return nil, fmt.Errorf("private installation in %s: %w", dest, err)
 	}
-	if err := installExtension(root, dest, server); err != nil {
-		return nil, err
+	if server.Build != "" {
+		if err := installExtension(root, dest, server); err != nil {
+			return nil, err
+		}
 	}
 	out, err := exec.Command(filepath.Join(p.Bin, "postgres"), "--version").Output()
 	if err != nil {

@@ -19,6 +19,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	chosen := flags.String("queries", "", "numbers of the queries; none: all 22")
 	runs := flags.Int("runs", 3, "runs of each query in each mode; the median counts")
 	kept := flags.Bool("kept", false, "measure queries over kept columns")
+	foreign := flags.Bool("foreign", false, "measure queries over foreign tables; writes build/tpch-foreign.json")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -40,6 +41,11 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	if err != nil {
 		return err
 	}
+	load := func(s *harness.Session) error { return Load(ctx, env, s, *sf, suite.Progress) }
+	if *foreign {
+		return suite.RunForeign(ctx, env, suite.ForeignProgram{Queries: queries, Tables: Tables, Runs: *runs, Load: load,
+			JSON: filepath.Join(env.Root, "build", "tpch-foreign.json")})
+	}
 	duckDB, err := timeDuckDB(ctx, env, queries, *sf, *runs)
 	if err != nil {
 		return err
@@ -48,10 +54,8 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		Queries: queries,
 		DuckDB:  duckDB,
 		Options: suite.Options{Runs: *runs, Kept: *kept},
-		Load: func(s *harness.Session) error {
-			return Load(ctx, env, s, *sf, suite.Progress)
-		},
-		JSON: filepath.Join(env.Root, "build", "tpch.json"),
+		Load:    load,
+		JSON:    filepath.Join(env.Root, "build", "tpch.json"),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"gpujoin/tests/bench/join"
 	"gpujoin/tests/bench/kept"
 	"gpujoin/tests/bench/load"
+	"gpujoin/tests/bench/mirror"
 	"gpujoin/tests/bench/sim"
 	"gpujoin/tests/command"
 	"gpujoin/tests/tpcds"
@@ -20,6 +21,7 @@ func main() {
 		{Name: "join", Purpose: "joins of large tables, feeds, the cost of planning", Run: join.Run},
 		{Name: "kept", Purpose: "columns that the daemon keeps: what they cost and gain", Run: kept.Run},
 		{Name: "load", Purpose: "joins and short transactions of many clients", Run: load.Run},
+		{Name: "mirror", Purpose: "mirrors of another server's tables: load, stream, lag, costs", Run: mirror.Run},
 		{Name: "tpch", Purpose: "the queries of TPC-H", Run: tpch.Run},
 		{Name: "tpcds", Purpose: "the queries of TPC-DS", Run: tpcds.Run},
 		{Name: "ablation", Purpose: "what each correction of the cost model gains", Run: ablation.Run},

@@ -1,6 +1,7 @@
 // Command demo shows one offloaded join: its plan, a comparison of its rows
 // with the native plan's, and the times of the native plan, of the join over tables that
-// are read for it, and over columns that the daemon has kept.
+// are read for it, and over columns that the daemon has kept. With the argument foreign it
+// shows tables of another server.
 package main
 
 import (
@@ -34,7 +35,11 @@ from customer join orders on c_custkey = o_custkey join lineitem on o_orderkey =
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
+	show := run
+	if len(os.Args) > 1 && os.Args[1] == "foreign" {
+		show = runForeign
+	}
+	if err := show(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}

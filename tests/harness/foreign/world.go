@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,6 +83,18 @@ func Start(env *harness.Env, o Options) (w *World, err error) {
 		return w, w.PrependHBA("host all all 127.0.0.0/8 trust\n")
 	}
 	return w, nil
+}
+
+// SourceEnv fetches another major version of PostgreSQL, 16 or 18, for sources, which have no
+// extension.
+func SourceEnv(root, major string) (*harness.Env, error) {
+	cmd := exec.Command("tools/fetch-postgres.sh", "server", major)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("fetching PostgreSQL %s: %w", major, err)
+	}
+	return harness.PrepareServer(root, harness.Server{PGConfig: filepath.Join(strings.TrimSpace(string(out)), "bin", "pg_config"), Private: "source-" + major})
 }
 
 // loopback returns an address of the loopback network that no other run uses.
