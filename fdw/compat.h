@@ -11,6 +11,7 @@
 #include "catalog/pg_class.h"
 #include "commands/explain.h"
 #include "executor/execPartition.h"
+#include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -481,6 +482,30 @@ gj_copy_permissions(const Query *from, const RangeTblEntry *rte, Query *to, Rang
 	to->rteperminfos = lappend(to->rteperminfos, copyObject(getRTEPermissionInfo(from->rteperminfos, (RangeTblEntry *) rte)));
 	copy->perminfoindex = list_length(to->rteperminfos);
 #endif
+}
+
+/*
+ * Which columns of a table a statement reads, counted from
+ * FirstLowInvalidHeapAttributeNumber, and as whom (0: the current user).  Returns
+ * false if the range table does not say: since 16, for partitions and children,
+ * whose parents are in the range table, too.
+ */
+static inline bool
+gj_columns_read(EState *estate, RangeTblEntry *rte, Bitmapset **columns, Oid *user)
+{
+#if PG_VERSION_NUM >= 160000
+	const RTEPermissionInfo *info;
+
+	if (rte->perminfoindex == 0)
+		return false;
+	info = getRTEPermissionInfo(estate->es_rteperminfos, rte);
+	*columns = info->selectedCols;
+	*user = info->checkAsUser;
+#else
+	*columns = rte->selectedCols;
+	*user = rte->checkAsUser;
+#endif
+	return true;
 }
 
 #endif							/* GPUJOIN_COMPAT_H */

@@ -73,6 +73,21 @@ gj_option(const List *options, const char *name)
 	return NULL;
 }
 
+bool
+gj_bool_option(const List *options, const char *name, bool otherwise)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *def = lfirst_node(DefElem, lc);
+
+		if (strcmp(def->defname, name) == 0)
+			return defGetBoolean(def);
+	}
+	return otherwise;
+}
+
 char *
 gj_remote_name(Oid relid, char **schema)
 {

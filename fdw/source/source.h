@@ -20,6 +20,9 @@
 /* The value of an option of a server, user mapping, table or column; NULL: it is not set. */
 extern const char *gj_option(const List *options, const char *name);
 
+/* The same of an option that is on or off. */
+extern bool gj_bool_option(const List *options, const char *name, bool otherwise);
+
 /* Is it a server of gpujoin_fdw? */
 extern bool gj_is_ours(Oid serverid);
 
@@ -80,5 +83,25 @@ extern const GjPin *gj_pin_shown(EState *estate, Oid serverid, Oid userid, const
  * error if the daemon or the source does not answer.
  */
 extern double gj_source_rows(Oid relid, Oid userid, double *bytes);
+
+/* ---- any other request ---- */
+
+/*
+ * Asks the daemon.  members are those of the request beside "source", separated by
+ * commas, or NULL; without a server, there is no "source" either.
+ */
+extern Jsonb *gj_source_request(Oid serverid, Oid userid, enum gj_source_kind kind, const char *members);
+
+/*
+ * The members of an answer.  A member that is missing or of another type is an
+ * error.
+ */
+extern char *gj_answer_text(JsonbContainer *object, const char *name);
+extern double gj_answer_number(JsonbContainer *object, const char *name);
+extern bool gj_answer_bool(JsonbContainer *object, const char *name);
+extern JsonbContainer *gj_answer_array(JsonbContainer *object, const char *name);
+
+/* An element of an array of objects. */
+extern JsonbContainer *gj_answer_element(JsonbContainer *array, uint32 i);
 
 #endif							/* SOURCE_SOURCE_H */

@@ -1,0 +1,324 @@
+/*
+ * source/pin.c - the positions that statements and transactions see of foreign servers.
+ *
+ * A pin is found by the memory context with which it ends: that of the statement, or
+ * of the transaction at REPEATABLE READ and above.  There, a statement that reads
+ * other tables than those before gets one more pin at the same position.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "access/xact.h"
+#include "foreign/foreign.h"
+#include "lib/ilist.h"
+#include "utils/guc.h"
+#include "utils/json.h"
+#include "utils/memutils.h"
+
+#include "options.h"
+#include "source/request.h"
+#include "source/source.h"
+
+/* How long a statement waits until the mirrors are fresh enough, unless the server's option says else. */
+#define DEFAULT_TIMEOUT_MS 2000
+
+typedef struct Held
+{
+	GjPin		pin;			/* first: callers have its address */
+	Oid			serverid;
+	Oid			mapping;
+	bool		shown;			/* for EXPLAIN: there is no pin in the daemon */
+	MemoryContext owner;
+	List	   *tables;			/* of GjReadTable */
+	uint64		connection;		/* on which it was made */
+	dlist_node	node;
+	MemoryContextCallback callback;
+} Held;
+
+/* Those of this process. */
+static dlist_head all = DLIST_STATIC_INIT(all);
+
+static bool
+has_others(uint64 connection)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &all)
+	{
+		Held	   *held = dlist_container(Held, node, iter.cur);
+
+		if (held->connection == connection && held->pin.token[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
+/* The statement or the transaction has ended. */
+static void
+release(void *arg)
+{
+	Held	   *held = arg;
+
+	dlist_delete(&held->node);
+	if (held->pin.token[0] != '\0' && held->connection == gj_source_connections())
+		gj_source_unpin(held->pin.token, has_others(held->connection));
+}
+
+static Held *
+new_held(MemoryContext owner, Oid serverid, Oid mapping, List *tables)
+{
+	Held	   *held = palloc0(sizeof(Held));
+
+	held->serverid = serverid;
+	held->mapping = mapping;
+	held->owner = owner;
+	held->tables = tables;
+	held->callback.func = release;
+	held->callback.arg = held;
+	dlist_push_head(&all, &held->node);
+	MemoryContextRegisterResetCallback(owner, &held->callback);
+	return held;
+}
+
+static bool
+has_all(const Held *held, List *tables)
+{
+	ListCell   *lc;
+
+	foreach(lc, tables)
+	{
+		const GjReadTable *wanted = lfirst(lc);
+		bool		found = false;
+		ListCell   *other;
+
+		foreach(other, held->tables)
+		{
+			const GjReadTable *table = lfirst(other);
+
+			found = found || (table->relid == wanted->relid && bms_is_subset(wanted->columns, table->columns));
+		}
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* A pin with all the tables, or with any if they are NIL. */
+static Held *
+find(MemoryContext owner, Oid serverid, Oid mapping, bool shown, List *tables)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &all)
+	{
+		Held	   *held = dlist_container(Held, node, iter.cur);
+
+		if (held->owner == owner && held->serverid == serverid && held->mapping == mapping &&
+			held->shown == shown && (shown || held->pin.token[0] != '\0') && has_all(held, tables))
+			return held;
+	}
+	return NULL;
+}
+
+static void
+check_not_lost(const Held *held)
+{
+	if (held->connection == gj_source_connections())
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("the position of foreign server \"%s\" is lost",
+					GetForeignServer(held->serverid)->servername),
+			 errdetail("The connection to gpujoind that held it has ended."),
+			 IsolationUsesXactSnapshot() ? errhint("Run the transaction again.") : errhint("Run the statement again.")));
+}
+
+/* ---- the request ---- */
+
+static int
+freshness_of(const ForeignServer *server, Oid relid)
+{
+	const char *value = gj_freshness;
+	int			ms;
+
+	if (value == NULL || value[0] == '\0')
+		value = gj_option(GetForeignTable(relid)->options, "freshness");
+	if (value == NULL)
+		value = gj_option(server->options, "freshness");
+	if (value == NULL || !gj_parse_freshness(value, &ms))
+		return GJ_FRESHNESS_LATEST;
+	return ms;
+}
+
+/* The members of PIN, beside "source". */
+static char *
+members_of(const Held *held, const char *token)
+{
+	const ForeignServer *server = GetForeignServer(held->serverid);
+	const char *option = gj_option(server->options, "freshness_timeout");
+	int			timeout = DEFAULT_TIMEOUT_MS;
+	int			freshness = INT_MAX;
+	bool		any_mirror = false;
+	const char *before = gj_last_position(held->serverid, held->mapping);
+	StringInfoData json;
+	ListCell   *lc;
+
+	if (option != NULL && !parse_int(option, &timeout, GUC_UNIT_MS, NULL))
+		elog(ERROR, "option freshness_timeout of foreign server \"%s\" is not valid", server->servername);
+	initStringInfo(&json);
+	appendStringInfoString(&json, "\"tables\": [");
+	foreach(lc, held->tables)
+	{
+		const GjReadTable *table = lfirst(lc);
+		bool		mirror = gj_bool_option(GetForeignTable(table->relid)->options, "mirror",
+											gj_bool_option(server->options, "mirror", true));
+
+		any_mirror = any_mirror || mirror;
+		freshness = Min(freshness, freshness_of(server, table->relid));
+		appendStringInfoString(&json, lc == list_head(held->tables) ? "{" : ", {");
+		gj_append_names(&json, table->relid);
+		appendStringInfo(&json, ", \"mirror\": %s, ", mirror ? "true" : "false");
+		gj_append_columns(&json, table->relid, table->columns);
+		appendStringInfoChar(&json, '}');
+	}
+	appendStringInfo(&json, "], \"freshness_ms\": %d, \"timeout_ms\": %d, \"mix\": %s, \"mirror\": %s, \"show\": %s",
+					 freshness, timeout,
+					 gj_bool_option(server->options, "mix", false) ? "true" : "false",
+					 any_mirror ? "true" : "false", held->shown ? "true" : "false");
+	if (token != NULL)
+		appendStringInfo(&json, ", \"token\": \"%s\"", token);
+	else if (before != NULL)
+		appendStringInfo(&json, ", \"not_before\": \"%s\"", before);
+	return json.data;
+}
+
+static void
+copy_text(char *to, Size size, const char *from, const char *characters)
+{
+	Size		length = strlen(from);
+
+	if (length >= size || strspn(from, characters) != length)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("gpujoind sent a position that is not valid")));
+	strcpy(to, from);
+}
+
+static void
+read_answer(Held *held, const Jsonb *answer)
+{
+	JsonbContainer *root = (JsonbContainer *) &answer->root;
+	JsonbContainer *array;
+	GjPin	   *pin = &held->pin;
+	int			n = list_length(held->tables);
+	ListCell   *lc;
+
+	/* first of all, so that it is released if anything else is wrong */
+	if (!held->shown)
+		copy_text(pin->token, sizeof(pin->token), gj_answer_text(root, "token"), "0123456789abcdef");
+	copy_text(pin->position, sizeof(pin->position), gj_answer_text(root, "position"), "0123456789ABCDEF/");
+	pin->waited_us = gj_answer_number(root, "waited_us");
+	pin->age_us = gj_answer_number(root, "age_us");
+	array = gj_answer_array(root, "tables");
+	if ((int) JsonContainerSize(array) != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("gpujoind sent %u tables instead of %d", JsonContainerSize(array), n)));
+	pin->states = palloc0(Max(n, 1) * sizeof(GjSourceTable));
+	foreach(lc, held->tables)
+	{
+		int			i = foreach_current_index(lc);
+		JsonbContainer *table = gj_answer_element(array, i);
+
+		pin->tables = lappend_oid(pin->tables, ((GjReadTable *) lfirst(lc))->relid);
+		pin->states[i].direct = gj_answer_bool(table, "direct");
+		pin->states[i].reason = gj_answer_text(table, "reason");
+		pin->states[i].hint = gj_answer_text(table, "hint");
+		pin->states[i].rows = gj_answer_number(table, "rows");
+	}
+}
+
+/* Asks for a pin.  It is at the position of the first one, if there is one. */
+static Held *
+request(MemoryContext owner, EState *estate, Oid serverid, Oid userid, Oid mapping, const Held *first)
+{
+	MemoryContext before = MemoryContextSwitchTo(owner);
+	Held	   *held = new_held(owner, serverid, mapping, gj_tables_read(estate, serverid, mapping));
+	const Jsonb *answer;
+
+	MemoryContextSwitchTo(before);
+	answer = gj_source_request(serverid, userid, GJ_SOURCE_PIN, members_of(held, first != NULL ? first->pin.token : NULL));
+	MemoryContextSwitchTo(owner);
+	held->connection = gj_source_connections();
+	read_answer(held, answer);
+	MemoryContextSwitchTo(before);
+	gj_remember_position(serverid, mapping, held->pin.position);
+	return held;
+}
+
+const GjPin *
+gj_pin(EState *estate, Oid serverid, Oid userid)
+{
+	bool		whole_transaction = IsolationUsesXactSnapshot();
+	MemoryContext owner = whole_transaction ? TopTransactionContext : estate->es_query_cxt;
+	MemoryContext before = MemoryContextSwitchTo(estate->es_query_cxt);
+	Oid			mapping = GetUserMapping(userid, serverid)->umid;
+	Held	   *held;
+
+	/* a statement's pin has all its tables; earlier pins of a transaction need not */
+	held = find(owner, serverid, mapping, false,
+				whole_transaction ? gj_tables_read(estate, serverid, mapping) : NIL);
+	if (held == NULL)
+	{
+		const Held *first = find(owner, serverid, mapping, false, NIL);
+
+		if (first != NULL)
+			check_not_lost(first);
+		held = request(owner, estate, serverid, userid, mapping, first);
+	}
+	check_not_lost(held);
+	MemoryContextSwitchTo(before);
+	return &held->pin;
+}
+
+const GjSourceTable *
+gj_pin_table(const GjPin *pin, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, pin->tables)
+		if (lfirst_oid(lc) == relid)
+			return &pin->states[foreach_current_index(lc)];
+	elog(ERROR, "table %u is not one of those that the statement reads", relid);
+}
+
+const GjPin *
+gj_pin_shown(EState *estate, Oid serverid, Oid userid, const char **reason)
+{
+	MemoryContext owner = estate->es_query_cxt;
+	MemoryContext before = MemoryContextSwitchTo(owner);
+	Oid			mapping = gj_mapping_of(serverid, userid);
+	Held	   *held = find(owner, serverid, mapping, true, NIL);
+
+	*reason = NULL;
+	if (held == NULL)
+	{
+		Held	   *new = palloc0(sizeof(Held));
+		Jsonb	   *answer;
+
+		new->shown = true;
+		new->serverid = serverid;
+		new->mapping = mapping;
+		new->tables = gj_tables_read(estate, serverid, mapping);
+		answer = gj_source_try(serverid, userid, GJ_SOURCE_PIN, members_of(new, NULL), reason);
+		if (answer != NULL)
+		{
+			held = new_held(owner, serverid, mapping, new->tables);
+			held->shown = true;
+			read_answer(held, answer);
+		}
+	}
+	MemoryContextSwitchTo(before);
+	return held != NULL ? &held->pin : NULL;
+}
