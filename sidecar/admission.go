@@ -116,13 +116,17 @@ func (s *session) reserve(open shm.Open, decoded *planjson.Job) (_ *job, err err
 	defer func() {
 		if err != nil { // the job has not begun, so it does not end
 			j.cancel()
+			j.freeMirrors()
 		}
 	}()
 	start := time.Now()
 	if _, err := rand.Read(j.token[:]); err != nil {
 		return nil, failf(shm.FailInternal, "could not create a token: %v", err)
 	}
-	need, err := j.need()
+	var need int64
+	if err = j.pinMirrors(); err == nil {
+		need, err = j.need()
+	}
 	if err == nil {
 		err = s.ctx.Err()
 	}

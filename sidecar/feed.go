@@ -142,6 +142,9 @@ func (j *job) segment(extent []byte, v *shm.Filled) (seg joincore.Segment, bytes
 	if int64(v.Input) >= int64(len(j.fed)) {
 		return seg, 0, violation("FILLED for input %d, but the job has %d", v.Input, len(j.fed))
 	}
+	if mirrored(&j.inputs[v.Input]) {
+		return seg, 0, violation("a batch of input %d, which is mirrored", v.Input)
+	}
 	view, err := shm.ReadBatch(extent, j.fed[v.Input].shapes)
 	if err != nil {
 		return seg, 0, violation("input %d: %v", v.Input, err)

@@ -33,7 +33,7 @@ type job struct {
 
 	ctx    context.Context // ends with the job
 	cancel context.CancelFunc
-	making sync.WaitGroup // filters that are being made, which use the job's memory
+	making sync.WaitGroup // filters that are being made, and reads of mirrored inputs, which use the job's memory
 
 	members atomic.Pointer[[]*session] // of participants, read without mu; first only the opener
 
@@ -51,6 +51,8 @@ type job struct {
 	freed        bool     // the inputs were freed
 	failed       *failure // set once
 	releasing    bool
+	mirrors      *mirrorInputs // nil: all inputs are fed
+	mirrorsFreed bool
 	past         map[int32]shm.ParticipantStats // of participants that have left, by number
 }
 
@@ -126,6 +128,9 @@ func (j *job) extents(input int) float64 {
 		}
 	}
 	row = math.Max(row, j.inputs[input].RowBytes)
+	if mirrored(&j.inputs[input]) {
+		return j.mirrorExtents(input, row)
+	}
 	full := math.Ceil(j.plan.Inputs[input].Rows * row / float64(j.srv.store.ExtentSize()-4096))
 	return full + math.Min(full, float64(j.open.Participants-1)) + 1
 }
@@ -283,6 +288,7 @@ func (j *job) freeInputs() {
 		j.fed[i].extents, j.fed[i].relation.Segments = nil, nil
 	}
 	j.freeKept()
+	j.freeMirrors()
 }
 
 // present reports whether any participant is still connected. The budget calls

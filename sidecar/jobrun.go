@@ -93,6 +93,9 @@ func (j *job) run(starter *participant, v *shm.Run) error {
 		e.inputs = append(e.inputs, &j.fed[i].relation)
 	}
 	j.exec = e
+	if j.mirrors != nil {
+		j.readMirrors()
+	}
 	j.freeFilters()
 	for _, p := range j.participants {
 		p.reader = nil
@@ -139,6 +142,9 @@ func (e *jobRun) execute(stats *joincore.Stats) (err error) {
 		}
 	}()
 	device.PanicOnFault()
+	if err := e.job.mirrors.wait(e.ctx); err != nil {
+		return err
+	}
 	want := cap(e.slots)
 	room := e.job.account.KeepForResults(want)
 	if room == 0 {

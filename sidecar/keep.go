@@ -154,7 +154,7 @@ func (j *job) keptGet(p *participant, v *shm.KeptGet) error {
 	switch {
 	case j.failed != nil:
 		return nil
-	case v.Reserved != 0 || int64(v.Input) >= int64(len(j.fed)) || p.fed || j.exec != nil:
+	case v.Reserved != 0 || int64(v.Input) >= int64(len(j.fed)) || mirrored(&j.inputs[v.Input]) || p.fed || j.exec != nil:
 		return violation("KEPT_GET of input %d", v.Input)
 	}
 	p.feeding = true // what it claims from now on, nobody else feeds

@@ -12,6 +12,7 @@ import (
 	"gpujoin/shm"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/foreign"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,8 @@ type Options struct {
 	Log     *slog.Logger
 	Tracer  *Tracer
 
-	peerOf func(*net.UnixConn) (credentials, error) // set by tests; nil: the kernel's answer
+	peerOf func(*net.UnixConn) (credentials, error)                 // set by tests; nil: the kernel's answer
+	pinOf  func(token string, from foreign.Peer) (mirrorPin, error) // the same; nil: that of the server's sources
 }
 
 // Check returns an error if a server cannot run with o.

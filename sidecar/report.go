@@ -29,7 +29,7 @@ func (j *job) report() []byte {
 		shm.PutText(r.Provider[:], e.provider)
 		shm.PutText(r.Fallback[:], e.fallback)
 		r.RowsOut, r.BytesOut = uint64(e.rowsOut), uint64(e.bytesOut)
-		r.JoinUS = uint64(e.stats.JoinTime.Microseconds())
+		r.JoinUS = uint64((e.stats.JoinTime + j.readTime()).Microseconds())
 		r.Devices, r.Hops, r.SentBytes = uint32(e.stats.Devices), uint32(e.stats.Hops), uint64(e.stats.Sent)
 		r.DeviceWaitUS = uint64(e.stats.Waited.Microseconds())
 		shm.PutText(r.Alone[:], e.stats.Alone)

@@ -34,6 +34,7 @@ import (
 	"gpujoin/joincore/exec"
 	"gpujoin/shm"
 	"gpujoin/sidecar/executor"
+	"gpujoin/sidecar/foreign"
 	"gpujoin/sidecar/kept"
 	"gpujoin/sidecar/memory"
 	"gpujoin/sidecar/spool"
@@ -48,8 +49,9 @@ type Server struct {
 	budget    *memory.Budget
 	store     *memory.Store
 	keeper    *memory.Keeper
-	kept      *kept.Store // nil: nothing is kept
-	keptFile  *keptFile   // the same
+	kept      *kept.Store      // nil: nothing is kept
+	keptFile  *keptFile        // the same
+	sources   *foreign.Sources // nil: none
 	spool     *spool.Spool
 	socket    *socket
 	status    *statusFile
@@ -110,6 +112,9 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 		budget: memory.NewBudget(options.MemoryBudget), store: store, spool: spool.New(options.SpoolDir, options.SpoolLimit), started: time.Now(),
 		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
 		quiet: make(chan struct{}), meter: &loadMeter{proc: "/proc"}, counters: counters{totals: totals{Reasons: map[string]int64{}}},
+	}
+	if srv.options.pinOf == nil {
+		srv.options.pinOf = srv.findPin
 	}
 	srv.keeper = memory.NewKeeper(srv.budget, store, "columns")
 	if options.KeepMemory > 0 {

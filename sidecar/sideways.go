@@ -110,7 +110,7 @@ func (j *job) completeInputs() {
 // mode KEPT may have nothing to feed, so their participants ask only when they know that a
 // filter is worth it. The caller holds j.mu.
 func (j *job) wanted(s *keySource) bool {
-	return len(s.waiting) > 0 || slices.ContainsFunc(s.targets, func(input int) bool { return j.fed[input].kept == nil })
+	return len(s.waiting) > 0 || slices.ContainsFunc(s.targets, func(input int) bool { return j.fed[input].kept == nil && !mirrored(&j.inputs[input]) })
 }
 
 // startFilter makes a filter concurrently, once. The caller holds j.mu.
@@ -121,6 +121,11 @@ func (j *job) startFilter(s *keySource) {
 	s.begun = true
 	in := &j.fed[s.column.Input]
 	relation := in.relation
+	isMirror := mirrored(&j.inputs[s.column.Input])
+	if isMirror {
+		j.mirrors.users++
+		j.readMirrors()
+	}
 	extents := slices.Clone(in.extents)
 	for _, e := range extents { // the join may end, and free the input, before the filter is made
 		e.Retain()
@@ -131,13 +136,25 @@ func (j *job) startFilter(s *keySource) {
 	}
 	j.making.Go(func() {
 		start := time.Now()
-		extent, stats, err := j.filterOf(s, &relation)
+		var extent *memory.Extent
+		var stats shm.FilterStats
+		var err error
+		if isMirror {
+			relation, err = j.readMirror(s.column.Input)
+		}
+		if err == nil {
+			extent, stats, err = j.filterOf(s, &relation)
+		}
 		for _, e := range extents {
 			e.Release()
 		}
-		if in.kept != nil {
+		if in.kept != nil || isMirror {
 			j.mu.Lock()
-			in.kept.release()
+			if isMirror {
+				j.mirrors.release()
+			} else {
+				in.kept.release()
+			}
 			j.mu.Unlock()
 		}
 		stats.US = uint64(time.Since(start).Microseconds())
@@ -148,11 +165,11 @@ func (j *job) startFilter(s *keySource) {
 	})
 }
 
-// filterOf makes a filter of the keys of a source. Of a kept source, the rows that pass its
-// condition are selected first.
+// filterOf makes a filter of the keys of a source. Of a kept or mirrored source, the rows that pass
+// its condition are selected first.
 func (j *job) filterOf(s *keySource, r *joincore.Relation) (*memory.Extent, shm.FilterStats, error) {
 	column := s.column.Column
-	if j.fed[s.column.Input].kept != nil {
+	if j.fed[s.column.Input].kept != nil || mirrored(&j.inputs[s.column.Input]) {
 		keys, free, err := j.passing(s.column, r)
 		if err != nil {
 			return nil, shm.FilterStats{}, err

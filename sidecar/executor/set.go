@@ -94,8 +94,12 @@ func (s *Set) RunOnCores(ctx context.Context, job *Job, stats *joincore.Stats) e
 	return s.last.Run(ctx, job, stats)
 }
 
-// prefers reports whether the preferred executors should run a job.
+// prefers reports whether the preferred executors should run a job. They have nothing to gain from one
+// that only filters rows: all it returns, and all it reads, would cross the bus.
 func (p *Policy) prefers(job *Job, resident func(content uint64) bool) bool {
+	if len(joincore.Joins(job.Plan.Root)) == 0 && len(joincore.Aggregates(job.Plan.Root)) == 0 {
+		return false
+	}
 	rows := int64(0)
 	for _, r := range job.Inputs {
 		rows += r.Rows()

@@ -49,6 +49,20 @@ func (s brokenSink) NewBatch(context.Context, []float64) (*joincore.Batch, error
 func (s brokenSink) Emit(context.Context, *joincore.Batch, int, []int) error      { return s.err }
 func (s brokenSink) Discard(*joincore.Batch)                                      {}
 
+// planOf returns a plan that counts rows, or one that returns them.
+func planOf(t *testing.T, scan bool) *joincore.Checked {
+	column := joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
+	plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: []joincore.Column{column}}}, Root: &joincore.Scan{}}
+	if !scan {
+		plan.Root = &joincore.Aggregate{Child: plan.Root, ID: 1, Functions: []joincore.Function{{Kind: joincore.Count}}}
+	}
+	checked, err := joincore.Check(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked
+}
+
 // TestChoice: which executor runs a job, and what is said of it.
 func TestChoice(t *testing.T) {
 	boom, errSink := errors.New("boom\nwith a stack"), errors.New("sink failed")
@@ -67,6 +81,7 @@ func TestChoice(t *testing.T) {
 		rows     int
 		insist   bool
 		slower   bool // elsewhere, by prediction
+		scan     bool // the plan has neither joins nor aggregates
 		again    bool
 		cancel   bool
 		runs     int // of the first
@@ -78,6 +93,8 @@ func TestChoice(t *testing.T) {
 		"ready":                         {rows: 10, runs: 1, by: "first"},
 		"too small":                     {rows: 9, last: 1, by: "last"},
 		"not worth it":                  {rows: 10, slower: true, last: 1, by: "last"},
+		"only rows":                     {rows: 10, scan: true, last: 1, by: "last"},
+		"only rows, asked for":          {rows: 10, scan: true, insist: true, last: 1, by: "last"},
 		"absent":                        {rows: 10, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last"},
 		"absent, asked for":             {rows: 0, insist: true, first: fake{ready: fmt.Errorf("%w: no driver", ErrAbsent)}, last: 1, by: "last", fallback: "first: not available on this machine: no driver"},
 		"out of service":                {rows: 10, first: fake{ready: ErrUnavailable}, last: 1, by: "last", fallback: "first: out of service"},
@@ -106,7 +123,7 @@ func TestChoice(t *testing.T) {
 		}
 		by, fallback := "", ""
 		job := &Job{
-			Inputs: []*joincore.Relation{{Segments: []joincore.Segment{{Rows: c.rows}}}}, Sink: brokenSink{errSink},
+			Plan: planOf(t, c.scan), Inputs: []*joincore.Relation{{Segments: []joincore.Segment{{Rows: c.rows}}}}, Sink: brokenSink{errSink},
 			Begin: func(provider, reason string) { by, fallback = provider, reason },
 			Again: func() bool { return c.again },
 		}

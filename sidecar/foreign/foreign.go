@@ -41,9 +41,11 @@ type Peer struct {
 type Read struct {
 	Schema, Table string
 	Columns       []Column
-	// Extent returns memory of the job for the rows of a table that is read directly.
-	Extent func() ([]byte, error)
-	Sample *Sample // nil: all rows
+	// Extent returns memory of the job, of ExtentSize bytes: for the rows of a table that is read
+	// directly, and for copies for which mirrors have no memory.
+	Extent     func() ([]byte, error)
+	ExtentSize int
+	Sample     *Sample // nil: all rows
 }
 
 // Column is a column that a job reads, in one form.

@@ -100,7 +100,7 @@ func (p *Pin) Read(table uint32, what Read) (relation joincore.Relation, total i
 		return relation, 0, err
 	}
 	parts = slices.Clone(parts) // the view notes in them what it makes
-	v := view{pin: p, columns: what.Columns, more: spill{more: what.More}}
+	v := view{pin: p, columns: what.Columns, more: Divider{more: what.More}}
 	for _, w := range what.Columns {
 		if w.Column < 0 || w.Column >= len(r.columns) {
 			return relation, 0, fmt.Errorf("column %d of %d: %w", w.Column, len(r.columns), joincore.ErrInvalid)

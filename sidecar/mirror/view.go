@@ -30,7 +30,7 @@ type view struct {
 	pin      *Pin
 	columns  []Wanted
 	stored   []joincore.Column // of the wanted columns, before a form is made
-	more     spill
+	more     Divider
 	relation joincore.Relation
 	vectors  []joincore.Vector // memory for those of the segments
 	copies   []copying         // that are left to do
@@ -196,7 +196,7 @@ func (v *view) take(n int) []byte {
 	if data, ok := v.pin.take(n); ok {
 		return data
 	}
-	data, err := v.more.take(n)
+	data, err := v.more.Take(n)
 	if err != nil {
 		v.err = err
 		return make([]byte, n) // the relation is not returned

@@ -224,6 +224,9 @@ func TestEveryTypeIsTested(t *testing.T) {
 		if !tested[oid] || !arrays[oid] {
 			t.Errorf("type %d: tested %v, has arrays %v", oid, tested[oid], arrays[oid])
 		}
+		if SQLName(oid) == "" || names[oid] == "" {
+			t.Errorf("type %d has no name", oid)
+		}
 	}
 }
 
@@ -235,6 +238,14 @@ func TestNoEncoder(t *testing.T) {
 	} {
 		if _, err := New(typ); !errors.Is(err, ErrNone) {
 			t.Errorf("%+v: error %v", typ, err)
+		}
+	}
+}
+
+func TestSQLName(t *testing.T) {
+	for oid, want := range map[uint32]string{20: "pg_catalog.int8", 18: `pg_catalog."char"`, 1231: "pg_catalog.numeric[]", 3802: "", 16400: ""} {
+		if got := SQLName(oid); got != want {
+			t.Errorf("type %d is %q, want %q", oid, got, want)
 		}
 	}
 }
