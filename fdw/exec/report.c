@@ -129,6 +129,8 @@ gj_feed_bytes(const GjPlan *plan)
 	{
 		const GjInput *in = &plan->inputs[i];
 
+		if (in->feed == GJ_FEED_MIRROR)
+			continue;
 		for (int j = 0; j < in->ncolumns; j++)
 			bytes += in->rows * in->passing *
 				Max(in->columns[j].width, in->columns[j].avg_width);

@@ -188,7 +188,8 @@ gj_feed(GjFeeder *feeder, GjLink *link, GjShared *shared, MemoryContext run_cont
 	{
 		int			input = plan->order[i];
 
-		if ((shared == NULL || plan->inputs[input].partial || gj_shared_elect(shared, input)) &&
+		if (plan->inputs[input].feed != GJ_FEED_MIRROR &&
+			(shared == NULL || plan->inputs[input].partial || gj_shared_elect(shared, input)) &&
 			!feed_input(feeder, input, scratch, &rows, &bytes))
 			return false;
 		if (!gj_key_filters_fed(link, plan, input))

@@ -9,6 +9,7 @@
 #include "daemon/status.h"
 #include "plan/cost/cost.h"
 #include "plan/state.h"
+#include "source/source.h"
 
 /* ---- what the planner's hooks remember about a relation ---- */
 
@@ -63,6 +64,12 @@ gj_find_state(const RelOptInfo *rel)
 	return entry != NULL ? entry->state : NULL;
 }
 
+bool
+gj_is_mirrored(const RelOptInfo *rel)
+{
+	return rel->fdwroutine != NULL && gj_is_ours(rel->serverid);
+}
+
 void *
 gj_get_state(RelOptInfo *rel, Size size)
 {
@@ -73,7 +80,7 @@ gj_get_state(RelOptInfo *rel, Size size)
 
 	if (state != NULL)
 		return state;
-	if (rel->fdwroutine != NULL || rel->fdw_private != NULL)
+	if (rel->fdwroutine != NULL ? !gj_is_mirrored(rel) : rel->fdw_private != NULL)
 		return NULL;
 	if (states == NULL)
 		states = states_create(TopMemoryContext, INITIAL_SIZE, NULL);
@@ -111,6 +118,7 @@ survey_tables(PlannerInfo *root, GjQuery *query)
 			continue;
 		query->rows += Max(gj_rows_read(root, rel), rel->rows * gj_rel_growth(root, rel));
 		query->shares |= rel->partial_pathlist != NIL;
+		query->mirrored |= gj_is_mirrored(rel);
 	}
 }
 

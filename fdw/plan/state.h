@@ -42,10 +42,15 @@ extern void gj_note_defect(const char **defect, const char *format,...)
 extern void *gj_find_state(const RelOptInfo *rel);
 
 /*
+ * Is it a foreign table of gpujoin_fdw, or made of such tables of one server?
+ */
+extern bool gj_is_mirrored(const RelOptInfo *rel);
+
+/*
  * Returns the relation's state, and creates it if necessary: size zero bytes in
  * the memory context of the relation, with which the state ends.  NULL for a
- * foreign relation, and for one that another library marks as its own by
- * fdw_private.
+ * relation of another foreign data wrapper, and for one that another library marks
+ * as its own by fdw_private.
  */
 extern void *gj_get_state(RelOptInfo *rel, Size size);
 
@@ -76,11 +81,12 @@ typedef struct GjSource
 	GjFeed		feed;
 	bool		partial;
 	Path	   *path;			/* NULL: impossible in this variant */
-	double		tuples;			/* of the pages of a page feed, kept ones too */
+	double		tuples;			/* of the pages of a page feed, kept ones too; of a
+								 * mirror */
 	Cost		scan_cost;		/* of the scan, which a native plan pays too */
 	Cost		cost;			/* of the scan and of filling columns */
 	double		fed;			/* share of its pages that are fed: the daemon is
-								 * expected to have the others */
+								 * expected to have the others.  0: a mirror */
 	Cost		kept_saving;	/* what it would cost more if it were fed as a whole */
 	int			disabled;		/* nodes that settings switch off, since 18 */
 } GjSource;
@@ -155,6 +161,7 @@ typedef struct GjTree
 	int			ninputs;
 	int			ncolumns;
 	int			ndeferred;		/* of the whole tree */
+	bool		mirrored;		/* some input is a mirror */
 	bool		secured;		/* some input has security quals */
 } GjTree;
 
@@ -165,6 +172,7 @@ typedef struct GjQuery
 	bool		no_rechecks;	/* no rows are locked and then rechecked */
 	bool		shares;			/* some table would use a parallel scan */
 	bool		single_process; /* no plan of the query has workers */
+	bool		mirrored;		/* some table is one of gpujoin_fdw */
 	bool		asked_daemon;
 	GjDaemon	daemon;
 	struct gj_status status;	/* valid if the daemon is ready */

@@ -52,6 +52,8 @@ path_size(const Path *path)
 			return sizeof(TidPath);
 		case T_TidRangePath:
 			return sizeof(TidRangePath);
+		case T_ForeignPath:
+			return sizeof(ForeignPath);
 		case T_SubqueryScanPath:
 			return sizeof(SubqueryScanPath);
 		case T_AppendPath:
@@ -303,7 +305,7 @@ consider(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, bool distinct
 		return reject;
 	if (!gj_query(root)->no_rechecks)
 		return GJ_REJECT_COMMAND;
-	if (!gj_debug_force && rows_read(trees[GJ_SERIAL]) < gj_min_rows)
+	if (!gj_debug_force && !trees[GJ_SERIAL]->mirrored && rows_read(trees[GJ_SERIAL]) < gj_min_rows)
 		return GJ_REJECT_SIZE;
 	/* its job would run once for each row of the outer query */
 	if (gj_is_correlated(root))

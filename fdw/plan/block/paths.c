@@ -98,7 +98,7 @@ check_expressions(QueryBlock *block)
 
 /*
  * count(*) of a single table reads no column, but an input of a job has one.
- * A page feed may read any that can be fed.
+ * A page feed may read any that can be fed, the daemon any of a mirror.
  */
 static bool
 lacks_column(const QueryBlock *block, const GjTree *tree)
@@ -110,7 +110,7 @@ lacks_column(const QueryBlock *block, const GjTree *tree)
 						PVC_RECURSE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS) != NIL)
 		return false;
 	rel = tree->source->rel;
-	return tree->source->feed != GJ_FEED_PAGE || block->root->simple_rte_array[rel->relid]->inh ||
+	return tree->source->feed == GJ_FEED_CHILD || block->root->simple_rte_array[rel->relid]->inh ||
 		gj_cheapest_column(block->root->simple_rte_array[rel->relid], rel->relid) == NULL;
 }
 

@@ -107,6 +107,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 	gj_add_tree(&inputs, tree, true);
 	add_aggregate(&inputs, path);
 	gj_need_some_column(&inputs);
+	gj_add_mirrors(&inputs);
 
 	scan->scan.plan.targetlist = tlist;
 	path->defect = plan.defect;

@@ -357,6 +357,10 @@ estimate_node(PlannerInfo *root, const Path *path, GjTime *sum)
 			return estimate_append(root, (const AppendPath *) path, sum);
 		case T_LimitPath:
 			return estimate_limit(root, (const LimitPath *) path, sum);
+		case T_ForeignPath:
+			if (!gj_is_mirrored(path->parent))
+				return estimate_unknown(root, path, sum);
+			return (GjTime) {.ns = path->total_cost / GJ_NS_COST, .growth = 1};	/* as is that of a job */
 		default:
 			return estimate_unknown(root, path, sum);
 	}

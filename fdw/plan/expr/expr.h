@@ -436,6 +436,23 @@ extern int	gj_unscaled_scale(PlannerInfo *root, const Var *var);
  */
 extern bool gj_looks_alike(PlannerInfo *root, const Expr *expr);
 
+/* ---- conditions of a table that the daemon evaluates itself (plan/input/conditions.c) ---- */
+
+/* They stay below the daemon's limit of nesting. */
+#define GJ_MAX_CONDITION_LEVELS 200
+
+/* The conjunction of a scan's conditions, in their order; NULL if one has no form. */
+extern GjExpr *gj_translate_conditions(GjTranslator *t, const List *quals);
+
+/* A column of the input that has what the leaf reads, or -1. */
+extern int	gj_find_stored(const GjInput *input, const GjLeaf *leaf);
+
+/*
+ * Gives the leaves of an input's conditions their places, with hidden columns for those
+ * that have none.
+ */
+extern void gj_place_conditions(GjInputs *inputs, int input, const List *leaves);
+
 /* ---- the size of the job's document (plan/expr/write.c) ---- */
 
 /* Records the size of a join with the tree's conditions, whose sides have theirs. */

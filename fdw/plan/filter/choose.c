@@ -194,7 +194,9 @@ consider(Choice *choice, int source, int target)
 	double		ns;
 	int			at = 0;
 
-	if (choice->rows[from] * LEAST_RATIO >= rows || !is_soon(choice, from))
+	/* nobody feeds a mirror */
+	if (choice->leaves[input]->source->feed == GJ_FEED_MIRROR ||
+		choice->rows[from] * LEAST_RATIO >= rows || !is_soon(choice, from))
 		return;
 	fraction = passing(choice, source, target);
 	ns = test_ns(choice, target);

@@ -8,6 +8,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
@@ -150,7 +151,7 @@ gj_need_column(GjInputs *inputs, const Var *var, GjForm form, bool is_key)
 								   computed != NULL ? computed : (const Expr *) var);
 	if (column->resno == 0 && computed != NULL)
 		column->resno = compute_in_child(inputs, place.input, computed);
-	if (column->resno == 0)
+	if (column->resno == 0 && input->feed != GJ_FEED_MIRROR)
 		gj_note_defect(&plan->defect, "the plan of an input lacks column %d of relation %d",
 					   var->varattno, var->varno);
 	gj_describe_column(inputs, var, form, column);
@@ -183,6 +184,7 @@ gj_cheapest_column(const RangeTblEntry *rte, Index rti)
 		GjColumn	column = {0};
 
 		if (att->attisdropped || (best != NULL && !is_cheap(att)) ||
+			(rte->relkind == RELKIND_FOREIGN_TABLE && !gj_is_encoded(att->atttypid)) ||
 			!gj_describe_payload(att->atttypid, att->atttypmod, &column))
 			continue;
 		best = att;
@@ -205,19 +207,21 @@ gj_need_some_column(GjInputs *inputs)
 	{
 		Plan	   *child = list_nth(inputs->children, i);
 		Index		rti = plan->inputs[i].rti;
+		bool		mirror = plan->inputs[i].feed == GJ_FEED_MIRROR;
 		const Var  *var;
 
 		if (plan->inputs[i].ncolumns > 0)
 			continue;
 		var = gj_cheapest_column(inputs->root->simple_rte_array[rti], rti);
-		if (!IsA(child, SeqScan) || var == NULL)
+		if ((!mirror && !IsA(child, SeqScan)) || var == NULL)
 		{
 			gj_note_defect(&plan->defect, "an input has no column");
 			return;
 		}
-		child->targetlist = lappend(list_copy(child->targetlist),
-									makeTargetEntry((Expr *) var,
-													list_length(child->targetlist) + 1, NULL, false));
+		if (!mirror)
+			child->targetlist = lappend(list_copy(child->targetlist),
+										makeTargetEntry((Expr *) var,
+														list_length(child->targetlist) + 1, NULL, false));
 		(void) gj_place_var(inputs, var);
 	}
 }

@@ -44,7 +44,7 @@ extern const Var *gj_cheapest_column(const RangeTblEntry *rte, Index rti);
 
 /*
  * Gives that column to inputs without any: an input of a job has columns.
- * Their children are sequential scans.
+ * Their children are sequential scans, or they are mirrors.
  */
 extern void gj_need_some_column(GjInputs *inputs);
 
@@ -88,7 +88,23 @@ extern void gj_find_pages(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base);
 extern void gj_offer_pages(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base,
 						   Path *child, int workers, GjSource *source);
 
-/* Does a path of it contain a foreign scan, or a custom scan that is not ours? */
+/* ---- tables of other servers: plan/input/mirror.c ---- */
+
+/*
+ * Makes a foreign table's mirror its source, if the daemon can evaluate all of its
+ * conditions and has all columns that are read.  *size: of these conditions.
+ */
+extern void gj_offer_mirror(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base,
+							GjSource *source, GjTreeSize *size);
+
+/*
+ * Completes the inputs that are mirrors with what the daemon needs for their
+ * conditions.  An input of which that is not possible becomes one that its child
+ * feeds.  To be called when all columns that are read are known.
+ */
+extern void gj_add_mirrors(GjInputs *inputs);
+
+/* Does a path of it contain a foreign or custom scan that is not ours? */
 extern bool gj_has_foreign_path(const RelOptInfo *rel);
 
 /* ---- the plans of CTEs ---- */

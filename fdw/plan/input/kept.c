@@ -34,7 +34,6 @@
  * GJ_MAX_EXPRESSION_BYTES, they stay below the daemon's limits of a document.
  */
 #define MAX_CONDITION_BYTES (64 * 1024)
-#define MAX_CONDITION_LEVELS 200
 
 /* A hidden column that is only tested for NULL has no longer values on average. */
 #define MAX_TESTED_WIDTH 64
@@ -73,41 +72,18 @@ may_start(Expr *clause)
 	return !reads_subquery((Node *) clause, NULL) || gj_page_qual(clause, &qual);
 }
 
-/* The conjunction of the scan's conditions, in its order; NULL if one has no form. */
-static GjExpr *
-translate_conditions(GjTranslator *t, const List *quals)
+static bool
+may_all_start(const List *quals)
 {
-	List	   *conditions = NIL;
 	ListCell   *lc;
 
 	foreach(lc, quals)
-	{
-		Expr	   *clause = lfirst(lc);
-
-		conditions = lappend(conditions,
-							 may_start(clause) ? gj_translate_condition(t, clause) : NULL);
-		if (llast(conditions) == NULL)
-			return NULL;
-	}
-	return gj_conjunction(conditions);
+		if (!may_start(lfirst(lc)))
+			return false;
+	return true;
 }
 
 /* ---- the columns that they read ---- */
-
-/* A column of the input that has what the leaf reads, or -1. */
-static int
-find_column(const GjInput *input, const GjLeaf *leaf)
-{
-	for (int i = 0; i < input->ncolumns + input->nhidden; i++)
-	{
-		const GjColumn *column = &input->columns[i];
-
-		/* every form is NULL where the value is */
-		if (column->attnum == leaf->var->varattno && (column->form == leaf->form || !leaf->is_key))
-			return i;
-	}
-	return -1;
-}
 
 /* Is a value of the table stored out of line? */
 static bool
@@ -152,7 +128,7 @@ may_be_long(const List *relids, const Var *var)
 static bool
 is_readable(GjInputs *inputs, const GjInput *input, const List *relids, const GjLeaf *leaf)
 {
-	int			found = find_column(input, leaf);
+	int			found = gj_find_stored(input, leaf);
 	GjColumn	column = {0};
 
 	if ((Index) leaf->var->varno != input->rti)
@@ -184,33 +160,6 @@ are_readable(GjInputs *inputs, const GjInput *input, const List *relids, const L
 	}
 	return input->ncolumns + list_length(leaves) <= GJ_MAX_COLUMNS &&
 		inputs->plan->nparameters + gj_count_parameters(leaves) <= GJ_MAX_PARAMETERS;
-}
-
-/* Gives the leaves their places, with hidden columns for those that have none. */
-static void
-place_leaves(GjInputs *inputs, int i, const List *leaves)
-{
-	GjInput    *input = &inputs->plan->inputs[i];
-	GjColumn   *columns = palloc0((input->ncolumns + list_length(leaves)) * sizeof(GjColumn));
-	ListCell   *lc;
-
-	input->columns = memcpy(columns, input->columns, input->ncolumns * sizeof(GjColumn));
-	foreach(lc, leaves)
-	{
-		GjLeaf	   *leaf = lfirst(lc);
-
-		if (leaf->parameter != NULL)
-		{
-			gj_place_leaves(inputs, list_make1(leaf));
-			continue;
-		}
-		leaf->place.input = i;
-		leaf->place.column = find_column(input, leaf);
-		if (leaf->place.column >= 0)
-			continue;
-		leaf->place.column = input->ncolumns + input->nhidden++;
-		gj_describe_column(inputs, leaf->var, leaf->form, &columns[leaf->place.column]);
-	}
 }
 
 /* ---- inputs ---- */
@@ -265,14 +214,14 @@ add_kept_form(GjInputs *inputs, int i, const List *relids, const List *quals, in
 		input->keepable = true;
 		return;
 	}
-	condition = translate_conditions(&t, quals);
+	condition = may_all_start(quals) ? gj_translate_conditions(&t, quals) : NULL;
 
 	/* an aggregate has read all rows before its first one */
 	if (condition == NULL || (condition->can_fail && inputs->plan->aggregate == NULL) ||
-		condition->levels > MAX_CONDITION_LEVELS || *bytes + condition->bytes > MAX_CONDITION_BYTES ||
+		condition->levels > GJ_MAX_CONDITION_LEVELS || *bytes + condition->bytes > MAX_CONDITION_BYTES ||
 		!are_readable(inputs, input, relids, t.leaves))
 		return;
-	place_leaves(inputs, i, t.leaves);
+	gj_place_conditions(inputs, i, t.leaves);
 	input->condition = gj_write_expr(condition);
 	input->keepable = true;
 	*bytes += condition->bytes;

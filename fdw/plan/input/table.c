@@ -26,10 +26,11 @@
 #include "plan/input/input.h"
 #include "plan/native/native.h"
 #include "plan/state.h"
+#include "source/source.h"
 
 /* ---- which relations may be inputs of a job ---- */
 
-/* Does the path contain a foreign scan, or a custom scan that is not ours? */
+/* Does the path contain a foreign or custom scan that is not ours? */
 static bool
 is_foreign(Path *path)
 {
@@ -37,7 +38,7 @@ is_foreign(Path *path)
 
 	if (gj_is_gpujoin(path))
 		return false;
-	if (IsA(path, ForeignPath) || IsA(path, CustomPath))
+	if (IsA(path, CustomPath) || (IsA(path, ForeignPath) && !gj_is_mirrored(path->parent)))
 		return true;
 	foreach(lc, gj_path_children(path))
 		if (is_foreign(lfirst(lc)))
@@ -119,7 +120,7 @@ check_table(const RangeTblEntry *rte)
 		case RELKIND_PARTITIONED_TABLE:
 			return rte->tablesample == NULL ? GJ_ACCEPTED : check_sample(rte->tablesample);
 		case RELKIND_FOREIGN_TABLE:
-			return GJ_REJECT_FOREIGN;
+			return gj_is_mirrorable(rte->relid) ? GJ_ACCEPTED : GJ_REJECT_FOREIGN;
 		default:
 			return GJ_REJECT_NOT_A_TABLE;
 	}
@@ -308,6 +309,7 @@ choose_sources(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base)
 	gj_find_pages(root, rel, base);
 	page = base->paged && base->tables == NIL;
 	choose_source(root, rel, base, cheapest_path(rel), 0, &base->sources[GJ_SERIAL]);
+	gj_offer_mirror(root, rel, base, &base->sources[GJ_SERIAL], &base->leaves[GJ_SERIAL].size);
 	if (!rel->consider_parallel)
 		return;
 	if (rel->partial_pathlist != NIL)
@@ -352,7 +354,9 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, GjVariant variant
 	leaf->workers = source->partial ? source->path->parallel_workers : 0;
 	leaf->ninputs = 1;
 	leaf->ncolumns = base->ncolumns;
-	leaf->size.levels = leaf->whole_size.levels = 1;
+	leaf->size.levels = 1;
+	leaf->whole_size = leaf->size;
+	leaf->mirrored = source->feed == GJ_FEED_MIRROR;
 	leaf->ships_deferred = true;
 	leaf->secured = root->simple_rte_array[rel->relid]->securityQuals != NIL;
 }

@@ -394,7 +394,7 @@ consider(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	RelOptInfo *right;
 	JoinType	kind;
 
-	if (query->rows < gj_min_rows && !gj_debug_force)
+	if (query->rows < gj_min_rows && !query->mirrored && !gj_debug_force)
 		return GJ_REJECT_SIZE;
 	if (!query->no_rechecks)
 		return GJ_REJECT_COMMAND;

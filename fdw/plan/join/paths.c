@@ -201,7 +201,8 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	List	   *deferred;
 	List	   *outputs;
 
-	if (!gj_debug_force && tree->rows_read < gj_min_rows)
+	/* a native plan would have to get the rows of a mirror from the daemon */
+	if (!gj_debug_force && !tree->mirrored && tree->rows_read < gj_min_rows)
 		return GJ_REJECT_SIZE;
 	if (variant == GJ_PARALLEL && tree->workers == 0)
 		return GJ_ACCEPTED;		/* every input is too small to share */

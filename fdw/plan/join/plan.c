@@ -52,10 +52,11 @@ add_inputs(GjInputs *inputs, const GjTree *tree)
 	input = &plan->inputs[plan->ninputs++];
 
 	/*
-	 * core may have added a node above the scan, which a page feed would skip
+	 * core may have added a node above the scan, which others than a child feed would
+	 * skip
 	 */
-	input->feed = IsA(child, SeqScan) || IsA(child, Append) || gj_shared_scan_of(child) != 0 ?
-		source->feed : GJ_FEED_CHILD;
+	input->feed = IsA(child, SeqScan) || IsA(child, Append) || IsA(child, ForeignScan) ||
+		gj_shared_scan_of(child) != 0 ? source->feed : GJ_FEED_CHILD;
 	input->partial = source->partial;
 	input->rti = source->rel->relid;
 	rte = inputs->root->simple_rte_array[input->rti];
@@ -65,7 +66,7 @@ add_inputs(GjInputs *inputs, const GjTree *tree)
 		input->name = rte->eref->aliasname;
 	gj_planned_twice(inputs->root, source->rel);
 	input->rows = source->rel->rows;
-	input->kept = 1 - source->fed;
+	input->kept = input->feed == GJ_FEED_PAGE ? 1 - source->fed : 0;
 	base = gj_base_slot(source->rel);
 	input->columns = palloc0(GJ_FORMS_OF_A_COLUMN * (list_length(child->targetlist) + list_length(base->computed) + 1) *
 							 sizeof(GjColumn));
@@ -217,6 +218,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
 	for (int i = 0; i < path->ntarget; i++)
 		if (plan.native_resnos[i] == 0)
 			elog(ERROR, "native child of an OffloadJoin lacks an output");
+	gj_add_mirrors(&inputs);
 	if (plan.defect != NULL)
 		drop_job(&inputs, native);
 	gj_add_kept_forms(&inputs);

@@ -148,6 +148,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->workers = Max(left->workers, right->workers);
 	tree->ninputs = left->ninputs + right->ninputs;
 	tree->ncolumns = left->ncolumns + right->ncolumns;
+	tree->mirrored = left->mirrored || right->mirrored;
 	tree->secured = left->secured || right->secured;
 	return tree;
 }

@@ -56,7 +56,7 @@ static const struct
 	[GJ_REJECT_LATERAL] = {"lateral", "One side of the join refers to the other laterally"},
 	[GJ_REJECT_SIZE] = {"size", "The tables have fewer rows than gpujoin.min_rows"},
 	[GJ_REJECT_NOT_A_TABLE] = {"not_a_table", "An input is not a table, subquery, CTE, function or list of values"},
-	[GJ_REJECT_FOREIGN] = {"foreign", "Foreign tables and scans of other extensions are not offloaded"},
+	[GJ_REJECT_FOREIGN] = {"foreign", "Foreign tables of other wrappers and scans of other extensions are not offloaded"},
 	[GJ_REJECT_SUBQUERY] = {"subquery", "A subquery cannot be planned twice: it is lateral, locks rows, has grouping sets or an EXISTS that is not a join, reads min or max from an index, or has a parallel WITH"},
 	[GJ_REJECT_RECURSIVE] = {"recursive", "The working table of a WITH RECURSIVE is read"},
 	[GJ_REJECT_TABLESAMPLE] = {"tablesample", "A sample without REPEATABLE, or by a method that ignores it, cannot be taken twice"},

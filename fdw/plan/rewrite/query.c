@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "plan/rewrite/rewrite.h"
+#include "source/source.h"
 
 List *
 gj_where(const Query *query)
@@ -83,11 +84,19 @@ gj_plain_table(const Query *query, int number)
 	RangeTblEntry *rte = rt_fetch(number, query->rtable);
 
 	/* policies name the table by its number in the query */
-	if (rte->rtekind != RTE_RELATION || rte->tablesample != NULL || rte->securityQuals != NIL ||
-		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW &&
-		 rte->relkind != RELKIND_PARTITIONED_TABLE))
+	if (rte->rtekind != RTE_RELATION || rte->tablesample != NULL || rte->securityQuals != NIL)
 		return NULL;
-	return rte;
+	switch (rte->relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_MATVIEW:
+		case RELKIND_PARTITIONED_TABLE:
+			return rte;
+		case RELKIND_FOREIGN_TABLE:	/* core trusts its constraints, too */
+			return gj_is_mirrorable(rte->relid) ? rte : NULL;
+		default:
+			return NULL;
+	}
 }
 
 /* ---- columns that are never NULL ---- */
