@@ -127,6 +127,8 @@ type Status struct {
 	// Memory has the accounts of all memory, in the order of their tree.
 	Memory []joincore.AccountUsage `json:"memory"`
 	Kept   KeptStatus              `json:"kept"`
+	// Mirrors has the mirrors of foreign servers.
+	Mirrors MirrorStatus `json:"mirrors"`
 }
 
 // JobStatus is a job that has participants.
@@ -158,12 +160,13 @@ func statusFrame(srv *Server) []byte {
 		Used: s.Physical - s.KeptBlocks - s.Warm, Queued: b.Queued,
 		Spooled: disk.Bytes, Spool: disk, Pool: s,
 		Totals: srv.counters.now(), Jobs: []JobStatus{},
-		Memory: srv.store.Report("daemon"), Kept: srv.keptStatus(),
+		Memory: srv.store.Report("daemon"), Kept: srv.keptStatus(), Mirrors: srv.mirrorStatus(),
 	}
 	srv.mu.Lock()
 	out.Stopping, out.Sessions = srv.stopping, len(srv.sessions)
 	srv.mu.Unlock()
 	out.Memory = srv.keeper.Report("daemon/kept", out.Memory)
+	out.Memory = srv.mirrors.keeper.Report("daemon/mirrors", out.Memory)
 	for _, j := range srv.listJobs() {
 		out.Jobs = append(out.Jobs, j.describe())
 		out.Memory = j.account.Report(fmt.Sprintf("daemon/job %d", j.id), out.Memory)

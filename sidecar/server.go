@@ -49,9 +49,10 @@ type Server struct {
 	budget    *memory.Budget
 	store     *memory.Store
 	keeper    *memory.Keeper
-	kept      *kept.Store      // nil: nothing is kept
-	keptFile  *keptFile        // the same
-	sources   *foreign.Sources // nil: none
+	kept      *kept.Store // nil: nothing is kept
+	keptFile  *keptFile   // the same
+	mirrors   *mirrorMemory
+	sources   *foreign.Sources
 	spool     *spool.Spool
 	socket    *socket
 	status    *statusFile
@@ -125,6 +126,10 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 		srv.budget.Reclaim(func(need int64) { srv.kept.Shrink(need) })
 	}
 	srv.ctx, srv.cancel = context.WithCancel(context.Background())
+	srv.mirrors = newMirrorMemory(srv)
+	srv.sources = foreign.New(srv.mirrors, foreign.Options{Limit: options.MirrorMemory, Log: options.Log, Gone: func(content uint64) {
+		srv.executors.Forget(content)
+	}})
 	if srv.socket, err = listen(options.Claim); err != nil {
 		return nil, err
 	}
@@ -146,6 +151,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	}
 	srv.background.Go(srv.upkeep)
 	srv.background.Go(srv.watch)
+	srv.background.Go(func() { srv.mirrors.work(srv.ctx) })
 	if options.Measure != nil {
 		srv.background.Go(srv.measure)
 	}
@@ -331,6 +337,7 @@ func (srv *Server) tearDown(ctx context.Context) error {
 		srv.serving.Wait()
 		srv.background.Wait()
 		srv.executors.Close()
+		srv.sources.Close()
 		if srv.kept != nil {
 			srv.kept.Shrink(math.MaxInt64)
 		}

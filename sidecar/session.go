@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gpujoin/shm"
+	"gpujoin/sidecar/foreign"
 	"gpujoin/sidecar/memory"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ type phase int
 
 const (
 	phaseNew     phase = iota // only HELLO
-	phaseWelcome              // OPEN, ATTACH, STATUS_GET or FORGET
+	phaseWelcome              // OPEN, ATTACH, STATUS_GET, FORGET or SOURCE_GET
 	phaseOpening              // PAGES: OPEN waits for admission
 	phaseJob                  // frames of a job
 	phaseFailed               // FAILED was sent: only STATS_GET is answered
@@ -39,7 +40,7 @@ type session struct {
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
-	aside  sync.WaitGroup // admission, which runs outside the read loop
+	aside  sync.WaitGroup // admission and requests on foreign servers, which run outside the read loop
 
 	hello shm.Hello
 
@@ -51,6 +52,9 @@ type session struct {
 	phase     phase
 	member    *participant // nil without a job
 	unlimited bool         // the socket has no read deadline
+	asking    bool         // a request on a foreign server is being answered
+
+	pins foreign.Owner
 }
 
 func (s *session) serve() {
@@ -69,7 +73,7 @@ func (s *session) serve() {
 			return
 		}
 		if tr := s.srv.trace; tr != nil {
-			tr.record(s.id, false, shm.Append(nil, &f), body)
+			tr.record(s.id, false, shm.Append(nil, &f), recorded(f.Type, body))
 		}
 		s.throttle()
 		err = s.handle(f.Type, body)
@@ -141,6 +145,7 @@ func (s *session) close() {
 	_ = s.conn.Close() // the session has ended; an error changes nothing
 	s.out.close()
 	s.aside.Wait()
+	s.pins.Close()
 	s.mu.Lock()
 	p := s.member
 	s.mu.Unlock()
@@ -178,6 +183,8 @@ func (s *session) handle(m shm.Message, body []byte) error {
 			return nil
 		case shm.MsgForget:
 			return s.forget(body)
+		case shm.MsgSourceGet:
+			return s.sourceGet(body)
 		}
 		return violation("%s arrived without a job", m)
 	case m == shm.MsgPages:
@@ -220,9 +227,10 @@ func (s *session) handleHello(body []byte) error {
 	return nil
 }
 
-// limitIdle sets the deadline for the next frame. Only sessions without a job,
-// admitted or waiting, have one: a participant of a job may be silent for as
-// long as its query needs no row.
+// limitIdle sets the deadline for the next frame. Only sessions have one that
+// have no job, admitted or waiting, no position of a foreign server, and no
+// request on one: a participant of a job may be silent for as long as its query
+// needs no row.
 func (s *session) limitIdle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +238,7 @@ func (s *session) limitIdle() error {
 	switch {
 	case s.phase == phaseNew, s.member != nil && s.unlimited:
 		return nil
-	case s.member != nil, s.phase == phaseOpening, limit == 0:
+	case s.member != nil, s.phase == phaseOpening, limit == 0, s.asking, s.pins.Holds():
 		s.unlimited = true
 		return s.conn.Sock().SetReadDeadline(time.Time{})
 	}

@@ -55,6 +55,7 @@ func (l *loader) build() *Config {
 		c.Cores = c.Processors
 	}
 	c.KeepMemory = min(l.size("keep_memory", c.MemoryBudget), c.MemoryBudget)
+	c.MirrorMemory = min(l.size("mirror_memory", c.MemoryBudget), c.MemoryBudget)
 	c.MemoryWarm = min(c.MemoryWarm, c.MemoryBudget/4)
 	return c
 }

@@ -13,13 +13,10 @@ package foreign
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
+	"encoding/json"
 	"log/slog"
 	"sync"
 
-	"gpujoin/joincore"
 	"gpujoin/sidecar/mirror"
 	"gpujoin/sidecar/source"
 )
@@ -27,114 +24,114 @@ import (
 // Options configure Sources.
 type Options struct {
 	Limit int64 // bytes of all mirrors; 0: no table is mirrored
-	Log   *slog.Logger
+	// Gone is told contents of columns (joincore.Vector) that no later read has. It is called with
+	// locks held, and may not call back. nil: nobody is told.
+	Gone func(content uint64)
+	Log  *slog.Logger
+}
+
+// Sources are the sessions with all foreign servers. They are safe for concurrent use.
+type Sources struct {
+	memory  mirror.Memory
+	options Options
+	open    func(source.Options, source.Target, *slog.Logger) (session, error) // set by tests
+
+	ending  sync.WaitGroup // of sessions that end
+	servers servers        // all that have mirrors
+
+	mu       sync.Mutex
+	closed   bool
+	sessions map[key]*entry
+	pins     map[string]*Pin
+}
+
+// New returns sources without sessions. Their mirrors take memory from m.
+func New(m mirror.Memory, o Options) *Sources {
+	return &Sources{memory: m, options: o, open: openSession, sessions: map[key]*entry{}, pins: map[string]*Pin{}}
+}
+
+// Close ends all sessions, and waits until they have ended. All owners must have been closed,
+// and all pins been released.
+func (s *Sources) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, e := range s.sessions {
+		s.retire(e)
+	}
+	s.mu.Unlock()
+	s.ending.Wait()
 }
 
 // Peer is who sends a request: a connection of a backend of one database.
 type Peer struct {
 	Cluster  uint64 // system identifier
 	Database uint32
-	Owner    *Owner
+	Owner    *Owner // of the pins that are made
 }
 
-// Read says what a job reads of a table.
-type Read struct {
-	Schema, Table string
-	Columns       []Column
-	// Extent returns memory of the job, of ExtentSize bytes: for the rows of a table that is read
-	// directly, and for copies for which mirrors have no memory.
-	Extent     func() ([]byte, error)
-	ExtentSize int
-	Sample     *Sample // nil: all rows
-}
+// Kind is what a request asks for: enum gj_source_kind of shm/source.h.
+type Kind uint32
 
-// Column is a column that a job reads, in one form.
-type Column struct {
-	Name     string // at the source
-	Type     uint32 // of a domain: of the type below it
-	Typmod   int32
-	Text     bool // the value is wanted as text
-	Form     int  // encode.Form
-	Scale    int  // of a form of numerics
-	Physical joincore.Column
-}
+// Kinds.
+const (
+	KindPin Kind = iota + 1
+	KindUnpin
+	KindMirror
+	KindUnmirror
+	KindImport
+	KindMirrors
+	KindSize
+	KindCheck
+	KindClose
+)
 
-// Sample is a number of rows that are chosen at random.
-type Sample struct {
-	Rows int64
-	Seed uint64
-}
-
-// newToken returns a new token, which nobody can guess.
-func newToken() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	return hex.EncodeToString(id[:])
-}
-
-// snapshot is a source.Snapshot.
-type snapshot interface {
-	Copy(ctx context.Context, what source.Read, deliver func(*source.Batch) error) error
-	Close()
-}
-
-// Pin is the position of a statement at a server, and a hold on what its tables have there.
-// Its methods are safe for concurrent use.
-type Pin struct {
-	token  string
-	peer   Peer
-	mirror *mirror.Pin // nil: no table is read from its mirror
-	direct snapshot    // nil: no table is read directly
-	tables map[source.Name]*pinned
-	end    func() // called once, when nobody holds the pin any more
-
-	mu   sync.Mutex
-	refs int // the owner and the jobs; 0: ended
-}
-
-// pinned is a table of a pin.
-type pinned struct {
-	direct  bool
-	oid     uint32          // of a mirrored table, at the source
-	columns []mirror.Column // of a mirrored table, in the order of mirror.Pin.Relation
-}
-
-// hold adds a reference; false: the pin has ended.
-func (p *Pin) hold() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.refs == 0 {
-		return false
+// Handle answers a request: JSON to JSON. It returns early, with an error, when ctx ends.
+func (s *Sources) Handle(ctx context.Context, from Peer, kind Kind, body []byte) []byte {
+	answer, err := s.answer(ctx, from, kind, body)
+	if err == nil {
+		var text []byte
+		if text, err = json.Marshal(answer); err == nil {
+			return text
+		}
 	}
-	p.refs++
-	return true
+	return errorJSON(err)
 }
 
-// Release gives a hold on the pin back. What Read has returned must not be used any more.
-func (p *Pin) Release() {
-	p.mu.Lock()
-	p.refs--
-	last := p.refs == 0
-	p.mu.Unlock()
-	if !last {
-		return
-	}
-	if p.mirror != nil {
-		p.mirror.Close()
-	}
-	if p.direct != nil {
-		p.direct.Close()
-	}
-	p.end()
-}
+// empty is the answer without members.
+type empty struct{}
 
-// Find returns the pin of a token, for a job of the same database. The caller releases it.
-func (s *Sources) Find(token string, from Peer) (*Pin, error) {
-	s.mu.Lock()
-	p := s.pins[token]
-	s.mu.Unlock()
-	if p == nil || p.peer.Cluster != from.Cluster || p.peer.Database != from.Database || !p.hold() {
-		return nil, fmt.Errorf("the position of a foreign server is not known, or its statement has ended")
+func (s *Sources) answer(ctx context.Context, from Peer, kind Kind, body []byte) (any, error) {
+	r, err := decode(kind, body)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	switch kind {
+	case KindUnpin:
+		from.Owner.drop(r.Token)
+		return empty{}, nil
+	case KindMirrors:
+		return s.list(from), nil
+	case KindClose:
+		s.end(from, r.Server, r.Mapping)
+		return empty{}, nil
+	}
+	e, err := s.use(from, r.Source)
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave(e)
+	switch kind {
+	case KindPin:
+		return s.pin(ctx, from, e, r)
+	case KindMirror:
+		return e.mirror(ctx, r)
+	case KindUnmirror:
+		e.session.Forget(r.names()...)
+		return empty{}, nil
+	case KindImport:
+		return e.importSchema(ctx, r)
+	case KindSize:
+		return e.size(ctx, r)
+	}
+	return e.check(ctx, r)
 }

@@ -12,7 +12,8 @@ import (
 // account counts all memory of a server's mirrors: extents, and what lies beside them in Go's
 // memory.
 type account struct {
-	limit   int64 // 0: none
+	limit   int64        // 0: none
+	held    func() int64 // of all servers that share the limit; nil: bytes
 	extents atomic.Int64
 	besides atomic.Int64
 }
@@ -21,7 +22,11 @@ func (a *account) bytes() int64 { return a.extents.Load() + a.besides.Load() }
 
 // room returns an error if there is no room for more bytes.
 func (a *account) room(n int64) error {
-	if held := a.bytes(); a.limit > 0 && held+n > a.limit {
+	held := a.bytes()
+	if a.held != nil {
+		held = a.held()
+	}
+	if a.limit > 0 && held+n > a.limit {
 		return fmt.Errorf("%w: %d bytes are held, %d allowed, %d more needed", ErrMemory, held, a.limit, n)
 	}
 	return nil

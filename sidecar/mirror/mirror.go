@@ -72,6 +72,9 @@ type Options struct {
 	// Gone is told contents (joincore.Vector) that no later relation has. It is called with locks
 	// held, and may not call back. nil: nobody is told.
 	Gone func(content uint64)
+	// Held returns the bytes of all servers that share the limit. It is called from any
+	// goroutine, under locks; nil: the server has the limit for itself.
+	Held func() int64
 }
 
 // Op is a kind of change.

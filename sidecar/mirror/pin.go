@@ -20,7 +20,61 @@ type Pin struct {
 	mu      sync.Mutex
 	closed  bool
 	held    []hold
+	kept    map[uint32]seen // tables of which Hold has taken the parts
 	scratch []span
+}
+
+// seen is what a pin sees of a table.
+type seen struct {
+	rows  *rows
+	parts []part
+}
+
+// Held is a table of which a pin keeps the rows.
+type Held struct {
+	Table uint32   // OID
+	All   []Column // as the mirror has them, by position
+	Rows  int64    // about
+	// Last is the number of the last commit until now that has changed the table. Between two pins
+	// that agree on it, and of which the first one is Whole, the table has not changed.
+	Last  uint64
+	Whole bool // the pin sees that commit
+}
+
+// Hold makes the pin keep the rows of a table until Close, whatever becomes of its mirror: Relation
+// goes on returning them. The error wraps ErrNotReady.
+func (p *Pin) Hold(schema, name string) (Held, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, _, rows := p.s.Find(schema, name)
+	if t == nil {
+		return Held{}, fmt.Errorf("%w: %s.%s is not known", ErrNotReady, schema, name)
+	}
+	if _, ok := p.kept[t.OID]; !ok {
+		r, parts, err := p.parts(t.OID)
+		if err != nil {
+			return Held{}, err
+		}
+		if p.kept == nil {
+			p.kept = map[uint32]seen{}
+		}
+		p.kept[t.OID] = seen{r, parts}
+	}
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	held := Held{Table: t.OID, All: t.Columns, Rows: rows}
+	if now := p.s.tables[t.OID]; now != nil {
+		held.Last, held.Whole = now.last, now.last <= p.commit
+	}
+	return held, nil
+}
+
+// sees returns what the pin sees of a table.
+func (p *Pin) sees(table uint32) (*rows, []part, error) {
+	if k, ok := p.kept[table]; ok {
+		return k.rows, k.parts, nil
+	}
+	return p.parts(table)
 }
 
 // hold is a storage that a pin's relations have slices of, and the rows it belongs to.
@@ -92,10 +146,7 @@ type Wanted struct {
 func (p *Pin) Read(table uint32, what Read) (relation joincore.Relation, total int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return relation, 0, fmt.Errorf("%w: the pin is closed", ErrNotReady)
-	}
-	r, parts, err := p.parts(table)
+	r, parts, err := p.sees(table)
 	if err != nil {
 		return relation, 0, err
 	}
@@ -120,6 +171,9 @@ func (p *Pin) Read(table uint32, what Read) (relation joincore.Relation, total i
 
 // parts takes hold of the segments of a table that have rows at the pin.
 func (p *Pin) parts(table uint32) (*rows, []part, error) {
+	if p.closed {
+		return nil, nil, fmt.Errorf("%w: the pin is closed", ErrNotReady)
+	}
 	s := p.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +220,7 @@ func (p *Pin) Close() {
 	for _, h := range p.held {
 		h.rows.unref(h.storage)
 	}
-	p.held, p.scratch = nil, nil
+	p.held, p.kept, p.scratch = nil, nil, nil
 	if p.older != nil {
 		p.older.newer = p.newer
 	} else {

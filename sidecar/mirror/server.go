@@ -48,12 +48,13 @@ type table struct {
 	rows   *rows  // nil: failed
 	joined LSN    // it has all transactions whose commit lies before
 	from   uint64 // the first commit whose pins see it, once it is ready
+	last   uint64 // the last commit that has changed it
 	err    error  // why it has failed
 }
 
 // New returns a server without tables.
 func New(m Memory, o Options) *Server {
-	a := &account{limit: o.Limit}
+	a := &account{limit: o.Limit, held: o.Held}
 	s := &Server{account: a, arena: newArena(m, a), tables: map[uint32]*table{}, garbage: make(chan struct{}, 1)}
 	s.arena.gone = o.Gone
 	return s
@@ -131,6 +132,7 @@ func (s *Server) Commit(end LSN, at time.Time) error {
 	for _, t := range s.changed {
 		if t.rows != nil {
 			s.deleted += t.rows.publish(s.commit, h)
+			t.last = s.commit
 			if t.rows.published.ended > 0 && !slices.Contains(s.ending, t) {
 				s.ending = append(s.ending, t)
 			}
@@ -202,7 +204,7 @@ func (s *Server) advance(to LSN) {
 	waiting := s.joining[:0]
 	for _, t := range s.joining {
 		if t.state == StateJoining && t.joined <= to {
-			t.state, t.from = StateReady, s.commit
+			t.state, t.from, t.last = StateReady, s.commit, s.commit
 		} else if t.state == StateJoining {
 			waiting = append(waiting, t)
 		}

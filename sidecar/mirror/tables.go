@@ -12,6 +12,7 @@ type Status struct {
 	OID          uint32
 	State        State
 	Rows         int64
+	Dead         int64 // deleted rows that still take memory
 	Bytes        int64 // of columns, those that are free for the next rows included
 	Err          error // of StateFailed
 }
@@ -27,11 +28,42 @@ func (s *Server) Tables() []Status {
 		st := Status{Schema: t.Schema, Name: t.Name, OID: t.OID, State: t.state, Err: t.err}
 		if t.rows != nil && t.state != StateLoading {
 			st.Rows, st.Bytes = t.rows.published.rows, t.rows.bytes()
+			for _, seg := range t.rows.published.segments {
+				st.Dead += int64(seg.stored())
+			}
+			st.Dead -= st.Rows
 		}
 		out = append(out, st)
 	}
 	slices.SortFunc(out, func(a, b Status) int { return int(int64(a.OID) - int64(b.OID)) })
 	return out
+}
+
+// Find returns a table by its name, its state and about how many rows it has; nil: there is none.
+// If there are several, because one took the name of another, it is the one that can be read.
+func (s *Server) Find(schema, name string) (found *Table, state State, rows int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tables {
+		if t.Schema != schema || t.Name != name || found != nil && t.state != StateReady {
+			continue
+		}
+		found, state, rows = &t.Table, t.state, 0
+		if t.state == StateReady {
+			rows = t.rows.published.rows
+		}
+	}
+	return found, state, rows
+}
+
+// TableBytes returns the bytes of a table's columns; 0: it is not there.
+func (s *Server) TableBytes(table uint32) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tables[table]; t != nil && t.state == StateReady {
+		return t.rows.bytes()
+	}
+	return 0
 }
 
 // bytes returns the bytes of the spans of published segments.

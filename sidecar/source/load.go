@@ -66,7 +66,8 @@ func (s *Session) loadTogether(ctx context.Context, m *stream, names []Name) {
 	s.update(func() {
 		for _, n := range names {
 			if e := s.entries[n]; e != nil {
-				e.state, e.rows = StateLoading, 0
+				e.become(StateLoading)
+				e.rows = 0
 			}
 		}
 	})

@@ -12,7 +12,8 @@ type positions struct {
 	mu       sync.Mutex
 	received LSN
 	waiters  map[*waiter]struct{}
-	samples  []sample // of the source's position, the oldest first
+	samples  []sample  // of the source's position that received has not reached, the oldest first
+	asOf     time.Time // everything committed before this time has been applied; zero: unknown
 }
 
 // waiter waits for a position.
@@ -38,6 +39,7 @@ func (p *positions) advance(at LSN) {
 		return
 	}
 	p.received = at
+	p.pass()
 	for w := range p.waiters {
 		if w.at <= at {
 			close(w.done)
@@ -49,7 +51,7 @@ func (p *positions) advance(at LSN) {
 // reset begins anew at a position, after the mirrors were ended. Who waits goes on waiting.
 func (p *positions) reset(at LSN) {
 	p.mu.Lock()
-	p.received, p.samples = 0, nil
+	p.received, p.samples, p.asOf = 0, nil, time.Time{}
 	p.mu.Unlock()
 	p.advance(at)
 }
@@ -96,7 +98,25 @@ func (p *positions) saw(at LSN, when time.Time) {
 	defer p.mu.Unlock()
 	if len(p.samples) < mostSamples {
 		p.samples = append(p.samples, sample{at, when})
+		p.pass()
 	}
+}
+
+// pass drops the samples that have been reached. The caller holds mu.
+func (p *positions) pass() {
+	passed := 0
+	for passed < len(p.samples) && p.samples[passed].at <= p.received {
+		p.asOf = p.samples[passed].seen
+		passed++
+	}
+	p.samples = p.samples[passed:]
+}
+
+// age returns how old what has been applied is at most; false: nothing tells.
+func (p *positions) age(now time.Time) (time.Duration, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return now.Sub(p.asOf), !p.asOf.IsZero()
 }
 
 // lag returns how many bytes the mirrors are behind the newest sample, and since when the
@@ -104,11 +124,6 @@ func (p *positions) saw(at LSN, when time.Time) {
 func (p *positions) lag(now time.Time) (bytes int64, since time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	passed := 0
-	for passed < len(p.samples) && p.samples[passed].at <= p.received {
-		passed++
-	}
-	p.samples = p.samples[passed:]
 	if len(p.samples) == 0 {
 		return 0, 0
 	}

@@ -62,6 +62,8 @@ var (
 
 	errNoTable = &Error{SQLState: "42P01", Message: "the source has no such table, or the role may not use its schema",
 		Hint: "check the options schema_name and table_name, and GRANT USAGE ON SCHEMA"}
+	errNoSchema = &Error{SQLState: "3F000", Message: "the source has no such schema",
+		Hint: "names of schemas are case-sensitive when they are quoted"}
 	errSelect = &Error{SQLState: "42501", Message: "the role may not read the table"}
 	errRLS    = &Error{SQLState: "42501", Message: "row-level security limits what the role sees of the table",
 		Hint: "use a role with BYPASSRLS, or read the table as its owner"}

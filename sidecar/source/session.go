@@ -44,8 +44,9 @@ type Status struct {
 type TableStatus struct {
 	Name   Name
 	State  State
-	Reason error // of StateFailed, and of the last failure while it loads again
-	Rows   int64 // loaded up to now by the current or last load
+	Reason error     // of StateFailed, and of the last failure while it loads again
+	Rows   int64     // loaded up to now by the current or last load
+	Since  time.Time // it has its state
 }
 
 // Session keeps the mirrors of one source for one remote role. It is safe for concurrent use.
@@ -84,13 +85,23 @@ type entry struct {
 	reason   error
 	rows     int64
 	due      time.Time // when it loads next, unless it is ready
-	joined   time.Time // when it became ready
+	since    time.Time // it has its state
 	failures int
+}
+
+// become sets the state.
+func (e *entry) become(state State) {
+	if e.state != state {
+		e.state, e.since = state, time.Now()
+	}
 }
 
 // ready records that a table has joined. A table that fails again soon is loaded after
 // longer and longer pauses.
-func (e *entry) ready() { e.state, e.reason, e.joined = StateReady, nil, time.Now() }
+func (e *entry) ready() {
+	e.become(StateReady)
+	e.reason = nil
+}
 
 // steadyTable is how long a mirror must last until its next failure counts as the first.
 const steadyTable = time.Minute
@@ -129,7 +140,7 @@ func (s *Session) Mirror(names ...Name) {
 	defer s.mu.Unlock()
 	for _, n := range names {
 		if s.entries[n] == nil {
-			s.entries[n] = &entry{name: n, state: StateLoading, due: time.Now()}
+			s.entries[n] = &entry{name: n, state: StateLoading, due: time.Now(), since: time.Now()}
 		}
 	}
 	select {
@@ -209,6 +220,14 @@ func (s *Session) Describe(ctx context.Context, names ...Name) ([]*Table, error)
 
 // List returns the names of a schema's tables, views and foreign tables.
 func (s *Session) List(ctx context.Context, schema string) ([]Name, error) {
+	var exists bool
+	err := s.server.pool.QueryRow(ctx, "select exists (select from pg_catalog.pg_namespace where nspname = $1)", schema).Scan(&exists)
+	if err != nil {
+		return nil, translate("listing tables", err)
+	}
+	if !exists {
+		return nil, errNoSchema.because("schema %q", schema)
+	}
 	rows, err := s.server.pool.Query(ctx, `select c.relname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm', 'f') order by 1`, schema)
 	if err != nil {
@@ -228,6 +247,10 @@ func (s *Session) List(ctx context.Context, schema string) ([]Name, error) {
 // Latest asks the source for a position such that everything committed there before the call
 // is below it.
 func (s *Session) Latest(ctx context.Context) (LSN, error) { return s.asker.latest(ctx) }
+
+// Age returns how old the mirrors are at most: everything committed longer ago is in them. False:
+// nothing tells, because no stream has been applied yet.
+func (s *Session) Age() (time.Duration, bool) { return s.positions.age(time.Now()) }
 
 // WaitFor returns when the mirrors have reached a position. When ctx ends before, the error
 // says how far they are behind, and why.
@@ -253,7 +276,7 @@ func (s *Session) Status() Status {
 	now.Reason, now.Retained = s.reason, s.retained
 	for _, name := range slices.SortedFunc(maps.Keys(s.entries), compareNames) {
 		e := s.entries[name]
-		now.Tables = append(now.Tables, TableStatus{Name: name, State: e.state, Reason: e.reason, Rows: e.rows})
+		now.Tables = append(now.Tables, TableStatus{Name: name, State: e.state, Reason: e.reason, Rows: e.rows, Since: e.since})
 		if e.state == StateLoading {
 			now.State = StateLoading
 		}
@@ -293,13 +316,15 @@ func (s *Session) failed(name Name, reason error) {
 		if e == nil {
 			return
 		}
-		if e.state == StateReady && time.Since(e.joined) > steadyTable {
+		if e.state == StateReady && time.Since(e.since) > steadyTable {
 			e.failures = 0
 		}
 		e.failures++
-		e.state, e.reason = StateFailed, reason
-		if !hopeless(reason) {
-			e.state = StateLoading
+		e.reason = reason
+		if hopeless(reason) {
+			e.become(StateFailed)
+		} else {
+			e.become(StateLoading)
 		}
 		pause := backoff(e.failures, time.Second, time.Minute)
 		if errors.Is(reason, errMemory) {
