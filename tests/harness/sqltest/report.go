@@ -35,7 +35,7 @@ type Report struct {
 // kept returns the bytes of the extents that the daemon keeps between jobs.
 func (r *Report) kept() int64 {
 	for _, account := range r.Memory {
-		if account.Path == "daemon/kept" {
+		if account.Path == "daemon/kept" || account.Path == "daemon/mirrors" {
 			return account.Used
 		}
 	}
