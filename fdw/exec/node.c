@@ -95,7 +95,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "OffloadJoin",
 											   ALLOCSET_DEFAULT_SIZES);
 
-	gj_prepare_parameters(state);
+	gj_prepare_parameters(&state->values, state->plan, &state->css.ss.ps);
 	state->raw_values = palloc0(Max(1, state->plan->noutputs) * sizeof(Datum));
 	state->raw_nulls = palloc0(Max(1, state->plan->noutputs) * sizeof(bool));
 	gj_feeder_init(&state->feeder, state->plan, estate->es_query_cxt);
@@ -156,10 +156,10 @@ run_job(GjState *state)
 		return gj_fail(&link->conn, "gpujoin.enabled is off");
 	if (state->feeder.unfit != NULL)
 		return gj_fail(&link->conn, "%s", state->feeder.unfit);
-	unfit = gj_evaluate_parameters(state);
+	unfit = gj_evaluate_parameters(&state->values, state->plan, &state->css.ss.ps);
 	if (unfit != NULL)
 		return gj_fail(&link->conn, "%s", unfit);
-	runtime.parameters = state->parameters.data;
+	runtime.parameters = state->values.json.data;
 	return gj_link_connect(link, gj_socket) &&
 		gj_link_open(link, state->plan, &runtime, 1, state->may_rewind) &&
 		gj_kept_open(&state->feeder, link, NULL, state->run_context) &&

@@ -16,6 +16,7 @@
 #include "nodes/extensible.h"
 #include "utils/tuplestore.h"
 
+#include "exec/parameters.h"
 #include "explain/explain.h"
 #include "feed/feed.h"
 #include "job/job.h"
@@ -95,8 +96,7 @@ typedef struct GjState
 	MemoryContextCallback release;	/* of the query's memory context */
 	GjShared   *shared;			/* parallel node with workers, else NULL */
 	bool		attached;		/* to shared's barrier */
-	ExprState **parameter_exprs;	/* of plan->parameters */
-	StringInfoData parameters;	/* their values in this scan, as in the job */
+	GjParameterValues values;	/* of plan->parameters */
 	Datum	   *raw_values;		/* OffloadBlock: a row as the daemon returns it */
 	bool	   *raw_nulls;
 	Tuplestorestate *verified;	/* GJ_MODE_VERIFIED: the rows */
@@ -111,15 +111,6 @@ extern CustomScanMethods gj_feed_methods;	/* OffloadFeed */
 
 /* exec/node.c: the state of a node with a job, CreateCustomScanState. */
 extern Node *gj_create_state(CustomScan *scan);
-
-/* exec/parameters.c: prepares the evaluation of parameters. */
-extern void gj_prepare_parameters(GjState *state);
-
-/*
- * exec/parameters.c: evaluates them for a scan.  Returns NULL, or why the daemon
- * cannot take a value.
- */
-extern const char *gj_evaluate_parameters(GjState *state);
 
 /*
  * exec/rows.c: all rows have been read.  Ends a job that cannot run again, so

@@ -134,7 +134,7 @@ open_job(GjState *state, const char *unfit, uint64 since_us)
 	GjLink	   *link = &state->link;
 	GjShared   *shared = state->shared;
 	GjRuntime	runtime = {
-		.parameters = state->parameters.data,
+		.parameters = state->values.json.data,
 		.algorithm = shared->algorithm
 	};
 
@@ -227,7 +227,7 @@ gj_parallel_start(GjState *state)
 	MemoryContext old;
 	bool		joined = false;
 	bool		elected = false;
-	const char *unfit = gj_evaluate_parameters(state);
+	const char *unfit = gj_evaluate_parameters(&state->values, state->plan, &state->css.ss.ps);
 	uint64		since_us = gj_now_us();
 	int			phase;
 

@@ -14,7 +14,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "exec/node.h"
+#include "exec/parameters.h"
 #include "numeric/decimal.h"
 #include "options.h"
 
@@ -22,21 +22,18 @@
 #define MOST_TEXT_BYTES (256 * 1024)
 
 void
-gj_prepare_parameters(GjState *state)
+gj_prepare_parameters(GjParameterValues *values, GjPlan *plan, PlanState *node)
 {
-	GjPlan	   *plan = state->plan;
-
-	initStringInfo(&state->parameters);
+	initStringInfo(&values->json);
 
 	/* there is no row yet: evaluation would read memory that is not there */
 	if (plan->defect == NULL && contain_var_clause((Node *) plan->parameter_exprs))
 		plan->defect = "internal: a parameter of the job reads a row";
 	if (plan->defect != NULL)
 		return;
-	state->parameter_exprs = palloc(Max(1, plan->nparameters) * sizeof(ExprState *));
+	values->exprs = palloc(Max(1, plan->nparameters) * sizeof(ExprState *));
 	for (int i = 0; i < plan->nparameters; i++)
-		state->parameter_exprs[i] = ExecInitExpr(list_nth(plan->parameter_exprs, i),
-												 &state->css.ss.ps);
+		values->exprs[i] = ExecInitExpr(list_nth(plan->parameter_exprs, i), node);
 }
 
 /*
@@ -115,12 +112,11 @@ append_text(StringInfo json, Oid type, Datum datum, ExprContext *econtext)
  * kept.
  */
 const char *
-gj_evaluate_parameters(GjState *state)
+gj_evaluate_parameters(GjParameterValues *values, GjPlan *plan, PlanState *node)
 {
-	GjPlan	   *plan = state->plan;
 	int			n = plan->nparameters;
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	StringInfo	json = &state->parameters;
+	ExprContext *econtext = node->ps_ExprContext;
+	StringInfo	json = &values->json;
 
 	if (plan->defect != NULL)
 		return plan->defect;
@@ -131,7 +127,7 @@ gj_evaluate_parameters(GjState *state)
 	for (int i = 0; i < n; i++)
 	{
 		bool		isnull;
-		Datum		datum = ExecEvalExprSwitchContext(state->parameter_exprs[i], econtext, &isnull);
+		Datum		datum = ExecEvalExprSwitchContext(values->exprs[i], econtext, &isnull);
 		Oid			type = exprType(list_nth(plan->parameter_exprs, i));
 		const GjParameter *parameter = &plan->parameters[i];
 		const char *unfit = NULL;

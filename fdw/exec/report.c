@@ -1,9 +1,5 @@
 /*
  * exec/report.c - the daemon's statistics of a job, for EXPLAIN ANALYZE.
- *
- * Statistics are best effort: the query's result does not depend on them.  If
- * the daemon does not answer in time, it still owes the frame, and the
- * connection skips it when it arrives (daemon/connection.h).
  */
 #include "postgres.h"
 
@@ -44,44 +40,17 @@ gj_report_take(GjState *state, const void *body, Size length)
 	report->have_stats = true;
 }
 
-/* Requests the statistics and waits until they are the frame received. */
-static bool
-receive_stats(GjState *state)
-{
-	GjLink	   *link = &state->link;
-	GjConnection *conn = &link->conn;
-	uint64		deadline = gj_now_us() + (uint64) gj_connect_timeout * 1000;
-
-	if (!gj_send(conn, GJ_STATS_GET, NULL, 0, NULL, 0))
-		return false;
-	conn->stats_owed = true;
-	while (gj_receive_until(conn, deadline) == GJ_WAIT_DONE)
-	{
-		if (conn->frame.type == GJ_STATS)
-		{
-			conn->stats_owed = false;
-			return true;
-		}
-
-		/* a result stream not yet read to its end is continued later */
-		if (conn->frame.type == GJ_GRANT ? !gj_link_return_grant(link) :
-			state->mode != GJ_MODE_OFFLOAD || !gj_reader_stash(&state->reader))
-			return false;
-	}
-	return false;
-}
-
 void
 gj_report_fetch(GjState *state)
 {
 	GjConnection *conn = &state->link.conn;
+	GjReader   *reader = state->mode == GJ_MODE_OFFLOAD ? &state->reader : NULL;
 
-	/* at most one outstanding request: a daemon that hangs reads none */
 	if (state->css.ss.ps.instrument == NULL || !state->link.admitted || conn->stats_owed)
 		return;
-	if (state->mode == GJ_MODE_OFFLOAD && !gj_reader_report(&state->reader))
+	if (reader != NULL && !gj_reader_report(reader))
 		return;
-	if (!receive_stats(state))
+	if (!gj_receive_stats(&state->link, reader))
 		return;
 	if (state->shared != NULL)
 		gj_shared_keep_report(state->shared, conn->body, conn->frame.length);

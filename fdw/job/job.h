@@ -345,6 +345,9 @@ extern List *gj_plan_write(const GjPlan *plan);
 
 extern GjPlan *gj_plan_read(CustomScan *scan);
 
+/* The same of these lists, without the expressions of its parameters. */
+extern GjPlan *gj_plan_read_lists(const List *lists);
+
 /* ---- job/json.c ---- */
 
 /* Version of the job's format, docs/job.md. */

@@ -230,13 +230,22 @@ read_parameter_exprs(GjPlan *plan, const List *children)
 GjPlan *
 gj_plan_read(CustomScan *scan)
 {
+	GjPlan	   *plan = gj_plan_read_lists(scan->custom_private);
+
+	read_parameter_exprs(plan, scan->custom_plans);
+	return plan;
+}
+
+GjPlan *
+gj_plan_read_lists(const List *lists)
+{
 	Source		source = {0};
 	GjPlan	   *plan = palloc0(sizeof(GjPlan));
 
-	if (list_length(scan->custom_private) != 2)
-		elog(ERROR, "plan data of an OffloadJoin are %d lists", list_length(scan->custom_private));
-	source.numbers = linitial(scan->custom_private);
-	source.nodes = lsecond(scan->custom_private);
+	if (list_length(lists) != 2)
+		elog(ERROR, "plan data of an OffloadJoin are %d lists", list_length(lists));
+	source.numbers = linitial(lists);
+	source.nodes = lsecond(lists);
 	plan->parallel = get(&source);
 	plan->workers = get(&source);
 	plan->first_relid = get(&source);
@@ -256,7 +265,6 @@ gj_plan_read(CustomScan *scan)
 		plan->parameters[i].rounding = get(&source);
 		plan->parameters[i].scale = get(&source);
 	}
-	read_parameter_exprs(plan, scan->custom_plans);
 	plan->noutputs = get_length(&source);
 	plan->outputs = palloc(Max(1, plan->noutputs) * sizeof(GjOutput));
 	plan->native_resnos = palloc(Max(1, plan->noutputs) * sizeof(int));

@@ -142,6 +142,14 @@ extern bool gj_reader_report(GjReader *reader);
 /* Saves the RESULT or END frame just received for later. */
 extern bool gj_reader_stash(GjReader *reader);
 
+/* ---- the daemon's statistics of a job (result/stats.c) ---- */
+
+/*
+ * Asks for them and waits until they are the frame received.  reader reads the
+ * job's results, which are saved for it; NULL: no more results are read.
+ */
+extern bool gj_receive_stats(GjLink *link, GjReader *reader);
+
 /* ---- aggregates ---- */
 
 /*

@@ -217,6 +217,12 @@ typedef struct GjTranslator
 	 */
 	bool		kept;
 
+	/*
+	 * The node starts again with other values of parameters, so that those of the outer
+	 * query's rows are known, too.
+	 */
+	bool		restarts;
+
 	const GjExpr *tested;		/* the value of CaseTestExpr; NULL: none */
 	bool		floats;			/* values are floats that are added up */
 	List	   *leaves;			/* of GjLeaf, each once, in the order in which they
@@ -383,7 +389,7 @@ extern GjExpr *gj_translate_kept_comparison(GjTranslator *t, Oid opno, Expr *lef
 
 /*
  * A parameter whose values are integers for the daemon, or texts.  NULL for other
- * types and for correlated parameters.  The job is not offloaded in executions in
+ * types and for correlated parameters, unless the translator restarts.  The job is not offloaded in executions in
  * which texts are too long.
  */
 extern GjExpr *gj_translate_parameter(GjTranslator *t, const Param *param);

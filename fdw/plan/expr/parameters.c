@@ -33,10 +33,10 @@ is_init_param(PlannerInfo *root, int paramid)
 }
 
 static bool
-is_external(PlannerInfo *root, const Param *param)
+is_external(const GjTranslator *t, const Param *param)
 {
 	return param->paramkind == PARAM_EXTERN ||
-		(param->paramkind == PARAM_EXEC && is_init_param(root, param->paramid));
+		(param->paramkind == PARAM_EXEC && (t->restarts || is_init_param(t->root, param->paramid)));
 }
 
 /* A mention of the parameter. */
@@ -54,7 +54,7 @@ gj_translate_parameter(GjTranslator *t, const Param *param)
 	GjExpr		described;
 	GjExpr	   *value;
 
-	if (!is_external(t->root, param) || !gj_describe_value(param->paramtype, &described) ||
+	if (!is_external(t, param) || !gj_describe_value(param->paramtype, &described) ||
 		described.kind == GJ_KIND_DECIMAL)
 		return NULL;
 	value = mention(t, (const Expr *) param,
@@ -158,7 +158,7 @@ gj_translate_known(GjTranslator *t, Expr *expr)
 GjExpr *
 gj_numeric_parameter(GjTranslator *t, const Param *param, int scale, GjRounding rounding)
 {
-	return is_external(t->root, param) ?
+	return is_external(t, param) ?
 		mention(t, (const Expr *) param, rounding, scale) : NULL;
 }
 
