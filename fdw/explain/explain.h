@@ -10,6 +10,7 @@
 #include "daemon/connection.h"
 #include "daemon/stats.h"
 #include "job/job.h"
+#include "source/source.h"
 
 /* What EXPLAIN ANALYZE shows; the statistics are the daemon's own report. */
 typedef struct GjReport
@@ -54,6 +55,14 @@ extern void gj_explain_blocks(const GjReport *report, int input, ExplainState *e
 
 /* explain/stats.c: statistics of the whole job and its participants. */
 extern void gj_explain_job_stats(const GjStats *stats, ExplainState *es);
+
+/* ---- tables of other servers (explain/pin.c) ---- */
+
+/*
+ * From where a table is read: its mirror, with the pin's position, or directly.
+ * pin NULL: that is not known, for this reason.
+ */
+extern void gj_explain_pin(const GjPin *pin, Oid relid, const char *reason, ExplainState *es);
 
 /* ---- the aggregation of a query block in EXPLAIN ---- */
 

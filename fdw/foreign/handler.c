@@ -15,5 +15,14 @@ gpujoin_fdw_handler(PG_FUNCTION_ARGS)
 {
 	FdwRoutine *routine = makeNode(FdwRoutine);
 
+	routine->GetForeignRelSize = gj_foreign_get_rel_size;
+	routine->GetForeignPaths = gj_foreign_get_paths;
+	routine->GetForeignPlan = gj_foreign_get_plan;
+	routine->BeginForeignScan = gj_foreign_begin;
+	routine->IterateForeignScan = gj_foreign_iterate;
+	routine->ReScanForeignScan = gj_foreign_rescan;
+	routine->EndForeignScan = gj_foreign_end;
+	routine->ExplainForeignScan = gj_foreign_explain;
+	routine->AnalyzeForeignTable = gj_foreign_analyze;
 	PG_RETURN_POINTER(routine);
 }

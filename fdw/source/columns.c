@@ -125,6 +125,27 @@ find_table(List *tables, Oid relid)
 	return NULL;
 }
 
+/*
+ * Is the whole row kept, for the case that a row that it is joined with is locked and has
+ * changed meanwhile?
+ */
+static bool
+is_copied(const EState *estate, int rti)
+{
+	ListCell   *lc;
+
+	if (estate->es_plannedstmt == NULL)
+		return false;
+	foreach(lc, estate->es_plannedstmt->rowMarks)
+	{
+		const PlanRowMark *mark = lfirst_node(PlanRowMark, lc);
+
+		if ((int) mark->rti == rti && (mark->allMarkTypes & (1 << ROW_MARK_COPY)) != 0)
+			return true;
+	}
+	return false;
+}
+
 List *
 gj_tables_read(EState *estate, Oid serverid, Oid mapping)
 {
@@ -148,6 +169,8 @@ gj_tables_read(EState *estate, Oid serverid, Oid mapping)
 			table->relid = rte->relid;
 			tables = lappend(tables, table);
 		}
+		if (is_copied(estate, foreach_current_index(lc) + 1))
+			columns = gj_all_columns(rte->relid);
 		table->columns = bms_union(table->columns, columns);
 	}
 	return tables;

@@ -261,10 +261,17 @@ const GjPin *
 gj_pin(EState *estate, Oid serverid, Oid userid)
 {
 	bool		whole_transaction = IsolationUsesXactSnapshot();
-	MemoryContext owner = whole_transaction ? TopTransactionContext : estate->es_query_cxt;
-	MemoryContext before = MemoryContextSwitchTo(estate->es_query_cxt);
-	Oid			mapping = GetUserMapping(userid, serverid)->umid;
+	MemoryContext owner;
+	MemoryContext before;
+	Oid			mapping;
 	Held	   *held;
+
+	/* a row that is checked again after a lock is of the same statement */
+	while (estate->es_epq_active != NULL)
+		estate = estate->es_epq_active->parentestate;
+	owner = whole_transaction ? TopTransactionContext : estate->es_query_cxt;
+	before = MemoryContextSwitchTo(estate->es_query_cxt);
+	mapping = GetUserMapping(userid, serverid)->umid;
 
 	/* a statement's pin has all its tables; earlier pins of a transaction need not */
 	held = find(owner, serverid, mapping, false,
