@@ -15,6 +15,7 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_type.h"
 #include "pgstat.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
@@ -25,6 +26,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 #if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
 #include "parser/parse_relation.h"
 #include "rewrite/rewriteManip.h"
 #include "varatt.h"
@@ -506,6 +508,23 @@ gj_columns_read(EState *estate, RangeTblEntry *rte, Bitmapset **columns, Oid *us
 	*user = rte->checkAsUser;
 #endif
 	return true;
+}
+
+/* Is it the name of a type that exists, with its modifier, and nothing else? */
+static inline bool
+gj_is_type_name(const char *text)
+{
+	Oid			type;
+	int32		typmod;
+
+#if PG_VERSION_NUM >= 160000
+	ErrorSaveContext missing = {T_ErrorSaveContext};
+
+	return parseTypeString(text, &type, &typmod, (Node *) &missing);
+#else
+	parseTypeString(text, &type, &typmod, true);
+	return OidIsValid(type);
+#endif
 }
 
 #endif							/* GPUJOIN_COMPAT_H */

@@ -24,5 +24,6 @@ gpujoin_fdw_handler(PG_FUNCTION_ARGS)
 	routine->EndForeignScan = gj_foreign_end;
 	routine->ExplainForeignScan = gj_foreign_explain;
 	routine->AnalyzeForeignTable = gj_foreign_analyze;
+	routine->ImportForeignSchema = gj_foreign_import;
 	PG_RETURN_POINTER(routine);
 }

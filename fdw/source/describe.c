@@ -200,9 +200,7 @@ void
 gj_append_columns(StringInfo json, Oid relid, const Bitmapset *columns)
 {
 	int			attnum = -1;
-	const char *separator = "";
 
-	appendStringInfoString(json, "\"columns\": [");
 	while ((attnum = bms_next_member(columns, attnum)) >= 0)
 	{
 		int32		typmod;
@@ -210,12 +208,10 @@ gj_append_columns(StringInfo json, Oid relid, const Bitmapset *columns)
 		Oid			collation;
 
 		get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
-		appendStringInfo(json, "%s{\"name\": ", separator);
+		appendStringInfo(json, "%s{\"name\": ", json->data[json->len - 1] != '[' ? ", " : "");
 		escape_json(json, gj_remote_column(relid, attnum));
 		type = getBaseTypeAndTypmod(type, &typmod);
 		appendStringInfo(json, ", \"type\": %u, \"typmod\": %d, \"text\": %s}",
 						 type, typmod, gj_is_encoded(type) ? "false" : "true");
-		separator = ", ";
 	}
-	appendStringInfoChar(json, ']');
 }

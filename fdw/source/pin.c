@@ -7,21 +7,13 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "access/xact.h"
 #include "foreign/foreign.h"
 #include "lib/ilist.h"
-#include "utils/guc.h"
-#include "utils/json.h"
 #include "utils/memutils.h"
 
-#include "options.h"
 #include "source/request.h"
 #include "source/source.h"
-
-/* How long a statement waits until the mirrors are fresh enough, unless the server's option says else. */
-#define DEFAULT_TIMEOUT_MS 2000
 
 typedef struct Held
 {
@@ -31,6 +23,7 @@ typedef struct Held
 	bool		shown;			/* for EXPLAIN: there is no pin in the daemon */
 	MemoryContext owner;
 	List	   *tables;			/* of GjReadTable */
+	List	   *remotes;		/* of GjRemote: the same tables */
 	uint64		connection;		/* on which it was made */
 	dlist_node	node;
 	MemoryContextCallback callback;
@@ -74,6 +67,7 @@ new_held(MemoryContext owner, Oid serverid, Oid mapping, List *tables)
 	held->mapping = mapping;
 	held->owner = owner;
 	held->tables = tables;
+	held->remotes = gj_remotes_of(tables);
 	held->callback.func = release;
 	held->callback.arg = held;
 	dlist_push_head(&all, &held->node);
@@ -134,64 +128,7 @@ check_not_lost(const Held *held)
 			 IsolationUsesXactSnapshot() ? errhint("Run the transaction again.") : errhint("Run the statement again.")));
 }
 
-/* ---- the request ---- */
-
-static int
-freshness_of(const ForeignServer *server, Oid relid)
-{
-	const char *value = gj_freshness;
-	int			ms;
-
-	if (value == NULL || value[0] == '\0')
-		value = gj_option(GetForeignTable(relid)->options, "freshness");
-	if (value == NULL)
-		value = gj_option(server->options, "freshness");
-	if (value == NULL || !gj_parse_freshness(value, &ms))
-		return GJ_FRESHNESS_LATEST;
-	return ms;
-}
-
-/* The members of PIN, beside "source". */
-static char *
-members_of(const Held *held, const char *token)
-{
-	const ForeignServer *server = GetForeignServer(held->serverid);
-	const char *option = gj_option(server->options, "freshness_timeout");
-	int			timeout = DEFAULT_TIMEOUT_MS;
-	int			freshness = INT_MAX;
-	bool		any_mirror = false;
-	const char *before = gj_last_position(held->serverid, held->mapping);
-	StringInfoData json;
-	ListCell   *lc;
-
-	if (option != NULL && !parse_int(option, &timeout, GUC_UNIT_MS, NULL))
-		elog(ERROR, "option freshness_timeout of foreign server \"%s\" is not valid", server->servername);
-	initStringInfo(&json);
-	appendStringInfoString(&json, "\"tables\": [");
-	foreach(lc, held->tables)
-	{
-		const GjReadTable *table = lfirst(lc);
-		bool		mirror = gj_bool_option(GetForeignTable(table->relid)->options, "mirror",
-											gj_bool_option(server->options, "mirror", true));
-
-		any_mirror = any_mirror || mirror;
-		freshness = Min(freshness, freshness_of(server, table->relid));
-		appendStringInfoString(&json, lc == list_head(held->tables) ? "{" : ", {");
-		gj_append_names(&json, table->relid);
-		appendStringInfo(&json, ", \"mirror\": %s, ", mirror ? "true" : "false");
-		gj_append_columns(&json, table->relid, table->columns);
-		appendStringInfoChar(&json, '}');
-	}
-	appendStringInfo(&json, "], \"freshness_ms\": %d, \"timeout_ms\": %d, \"mix\": %s, \"mirror\": %s, \"show\": %s",
-					 freshness, timeout,
-					 gj_bool_option(server->options, "mix", false) ? "true" : "false",
-					 any_mirror ? "true" : "false", held->shown ? "true" : "false");
-	if (token != NULL)
-		appendStringInfo(&json, ", \"token\": \"%s\"", token);
-	else if (before != NULL)
-		appendStringInfo(&json, ", \"not_before\": \"%s\"", before);
-	return json.data;
-}
+/* ---- the answer ---- */
 
 static void
 copy_text(char *to, Size size, const char *from, const char *characters)
@@ -211,7 +148,6 @@ read_answer(Held *held, const Jsonb *answer)
 	JsonbContainer *root = (JsonbContainer *) &answer->root;
 	JsonbContainer *array;
 	GjPin	   *pin = &held->pin;
-	int			n = list_length(held->tables);
 	ListCell   *lc;
 
 	/* first of all, so that it is released if anything else is wrong */
@@ -221,21 +157,27 @@ read_answer(Held *held, const Jsonb *answer)
 	pin->waited_us = gj_answer_number(root, "waited_us");
 	pin->age_us = gj_answer_number(root, "age_us");
 	array = gj_answer_array(root, "tables");
-	if ((int) JsonContainerSize(array) != n)
+	if ((int) JsonContainerSize(array) != list_length(held->remotes))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
-				 errmsg("gpujoind sent %u tables instead of %d", JsonContainerSize(array), n)));
-	pin->states = palloc0(Max(n, 1) * sizeof(GjSourceTable));
-	foreach(lc, held->tables)
+				 errmsg("gpujoind sent %u tables instead of %d", JsonContainerSize(array), list_length(held->remotes))));
+	pin->states = palloc0(Max(list_length(held->tables), 1) * sizeof(GjSourceTable));
+	foreach(lc, held->remotes)
 	{
-		int			i = foreach_current_index(lc);
-		JsonbContainer *table = gj_answer_element(array, i);
+		JsonbContainer *table = gj_answer_element(array, foreach_current_index(lc));
+		GjSourceTable state = {
+			.direct = gj_answer_bool(table, "direct"),
+			.reason = gj_answer_text(table, "reason"),
+			.hint = gj_answer_text(table, "hint"),
+			.rows = gj_answer_number(table, "rows")
+		};
+		ListCell   *other;
 
-		pin->tables = lappend_oid(pin->tables, ((GjReadTable *) lfirst(lc))->relid);
-		pin->states[i].direct = gj_answer_bool(table, "direct");
-		pin->states[i].reason = gj_answer_text(table, "reason");
-		pin->states[i].hint = gj_answer_text(table, "hint");
-		pin->states[i].rows = gj_answer_number(table, "rows");
+		foreach(other, ((GjRemote *) lfirst(lc))->tables)
+		{
+			pin->states[list_length(pin->tables)] = state;
+			pin->tables = lappend_oid(pin->tables, ((GjReadTable *) lfirst(other))->relid);
+		}
 	}
 }
 
@@ -248,11 +190,16 @@ request(MemoryContext owner, EState *estate, Oid serverid, Oid userid, Oid mappi
 	const Jsonb *answer;
 
 	MemoryContextSwitchTo(before);
-	answer = gj_source_request(serverid, userid, GJ_SOURCE_PIN, members_of(held, first != NULL ? first->pin.token : NULL));
+	answer = gj_source_request(serverid, userid, GJ_SOURCE_PIN, gj_pin_members(held->remotes, serverid, mapping, false, first != NULL ? first->pin.token : NULL));
 	MemoryContextSwitchTo(owner);
 	held->connection = gj_source_connections();
 	read_answer(held, answer);
 	MemoryContextSwitchTo(before);
+	if (first != NULL && strcmp(held->pin.position, first->pin.position) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("tables of foreign server \"%s\" cannot be read at the transaction's position",
+						GetForeignServer(serverid)->servername)));
 	gj_remember_position(serverid, mapping, held->pin.position);
 	return held;
 }
@@ -318,7 +265,8 @@ gj_pin_shown(EState *estate, Oid serverid, Oid userid, const char **reason)
 		new->serverid = serverid;
 		new->mapping = mapping;
 		new->tables = gj_tables_read(estate, serverid, mapping);
-		answer = gj_source_try(serverid, userid, GJ_SOURCE_PIN, members_of(new, NULL), reason);
+		new->remotes = gj_remotes_of(new->tables);
+		answer = gj_source_try(serverid, userid, GJ_SOURCE_PIN, gj_pin_members(new->remotes, serverid, mapping, true, NULL), reason);
 		if (answer != NULL)
 		{
 			held = new_held(owner, serverid, mapping, new->tables);

@@ -56,7 +56,7 @@ gj_source_try(Oid serverid, Oid userid, enum gj_source_kind kind, const char *me
 	bool		reached;
 	Jsonb	   *answer;
 
-	*reason = gj_why_not_asked(serverid, userid);
+	*reason = OidIsValid(serverid) ? gj_why_not_asked(serverid, userid) : NULL;
 	if (*reason != NULL)
 		return NULL;
 	answer = gj_source_ask(kind, body_of(serverid, userid, members), &reached, reason);

@@ -69,7 +69,7 @@ gj_user_or_current(Oid user)
 /* Appends the members "schema" and "table". */
 extern void gj_append_names(StringInfo json, Oid relid);
 
-/* Appends the member "columns", with the columns that have these numbers. */
+/* Appends the columns of a table that have these numbers to an array. */
 extern void gj_append_columns(StringInfo json, Oid relid, const Bitmapset *columns);
 
 /* ---- source/columns.c ---- */
@@ -86,6 +86,25 @@ extern List *gj_tables_read(EState *estate, Oid serverid, Oid mapping);
 
 /* All columns of a table. */
 extern Bitmapset *gj_all_columns(Oid relid);
+
+/* ---- source/pin_request.c ---- */
+
+/* A table at the source, and the foreign tables that are it. */
+typedef struct GjRemote
+{
+	char	   *schema;
+	char	   *name;
+	List	   *tables;			/* of GjReadTable */
+} GjRemote;
+
+/* The tables at the source of a list of GjReadTable, each once. */
+extern List *gj_remotes_of(const List *tables);
+
+/*
+ * The members of PIN beside "source".  token is that of a pin at whose position the new
+ * one is to be, or NULL.
+ */
+extern char *gj_pin_members(const List *remotes, Oid serverid, Oid mapping, bool shown, const char *token);
 
 /* ---- source/answer.c ---- */
 

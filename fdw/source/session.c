@@ -123,6 +123,8 @@ gj_last_position(Oid serverid, Oid mapping)
 void
 gj_remember_position(Oid serverid, Oid mapping, const char *position)
 {
+	if (position[0] == '\0')
+		return;					/* of a direct read from a standby */
 	strlcpy(source_of(serverid, mapping)->position, position, sizeof(((Source *) NULL)->position));
 }
 
