@@ -14,6 +14,7 @@ import (
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
 	"gpujoin/sidecar/spool"
+	"gpujoin/version"
 )
 
 // report builds the STATS message. While the join runs, it contains the numbers
@@ -152,7 +153,7 @@ type JobStatus struct {
 func statusFrame(srv *Server) []byte {
 	b, s, disk := srv.budget.Usage(), srv.store.Usage(), srv.spool.Usage()
 	out := Status{
-		Version: Version, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
+		Version: version.Text, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
 		Providers: srv.executors.Names(), Devices: srv.executors.Devices(), Links: srv.executors.Links(),
 		Rates: srv.options.Rates.current.Load().source, Budget: b.Total, Reserved: b.Reserved,
 		Used: s.Physical - s.KeptBlocks - s.Warm, Queued: b.Queued,

@@ -13,6 +13,7 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
+	"gpujoin/version"
 
 	"golang.org/x/sys/unix"
 )
@@ -215,7 +216,7 @@ func (s *session) handleHello(body []byte) error {
 		ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion,
 		ExtentSize: uint64(s.srv.store.ExtentSize()), PID: int32(os.Getpid()),
 	}
-	shm.PutText(w.Version[:], Version)
+	shm.PutText(w.Version[:], version.Text)
 	s.out.send(shm.AppendFrame(nil, shm.MsgWelcome, 0, &w))
 	return nil
 }

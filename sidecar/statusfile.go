@@ -11,6 +11,7 @@ import (
 
 	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
+	"gpujoin/version"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +36,7 @@ func (o *Options) status() shm.Status {
 		CachedProbeNS: rates.Machine.ProbeNS, MemoryLoadNS: rates.Machine.LoadNS,
 		CachedBytes: rates.Machine.CachedBytes, UncachedBytes: rates.Machine.UncachedBytes,
 	}
-	shm.PutText(s.DaemonVersion[:], Version)
+	shm.PutText(s.DaemonVersion[:], version.Text)
 	return s
 }
 

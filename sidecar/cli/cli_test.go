@@ -22,6 +22,7 @@ import (
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
 	"gpujoin/testsupport/backend"
+	"gpujoin/version"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -60,7 +61,7 @@ func TestExitCodes(t *testing.T) {
 		{"", ExitOK, "Usage:"},
 		{"--help", ExitOK, "Exit codes"},
 		{"version", ExitOK, fmt.Sprintf("protocol %d, layout %d", shm.ProtocolVersion, shm.LayoutVersion)},
-		{"--version", ExitOK, fmt.Sprintf("gpujoind %s, protocol %d, layout %d", sidecar.Version, shm.ProtocolVersion, shm.LayoutVersion)},
+		{"--version", ExitOK, fmt.Sprintf("gpujoind %s, protocol %d, layout %d", version.Text, shm.ProtocolVersion, shm.LayoutVersion)},
 		{"dance", ExitUsage, "dance"},
 		{"version now", ExitUsage, "does not accept"},
 		{"serve --colour blue", ExitUsage, "unknown flag"},

@@ -16,8 +16,8 @@ import (
 	"syscall"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
+	"gpujoin/version"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -119,7 +119,7 @@ func (c *command) version() *cobra.Command {
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *asJSON {
 			return json.NewEncoder(c.out).Encode(map[string]any{
-				"version": sidecar.Version, "protocol": shm.ProtocolVersion, "layout": shm.LayoutVersion,
+				"version": version.Text, "protocol": shm.ProtocolVersion, "layout": shm.LayoutVersion,
 				"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 			})
 		}
@@ -131,7 +131,7 @@ func (c *command) version() *cobra.Command {
 
 // versionText returns all versions in one line.
 func versionText() string {
-	return fmt.Sprintf("gpujoind %s, protocol %d, layout %d, %s %s/%s", sidecar.Version,
+	return fmt.Sprintf("gpujoind %s, protocol %d, layout %d, %s %s/%s", version.Text,
 		shm.ProtocolVersion, shm.LayoutVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 

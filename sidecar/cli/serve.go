@@ -20,6 +20,7 @@ import (
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
+	"gpujoin/version"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -97,7 +98,7 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	options.Log.Info("serving", "socket", cfg.Socket, "version", sidecar.Version, "budget", cfg.MemoryBudget, "memory", cfg.Memory.String(),
+	options.Log.Info("serving", "socket", cfg.Socket, "version", version.Text, "budget", cfg.MemoryBudget, "memory", cfg.Memory.String(),
 		"extent_size", cfg.ExtentSize, "cores", cfg.Cores, "config", cfg.File)
 	notify(options.Log, daemon.SdNotifyReady+"\nSTATUS=serving "+cfg.Socket)
 	s := <-signals

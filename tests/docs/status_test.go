@@ -9,7 +9,7 @@ import (
 // daemon.md has every column of gpujoin.status() and of the views, in their
 // order, and every reason that the daemon counts.
 func TestStatusColumns(t *testing.T) {
-	sql := read(t, "sql", "gpujoin--0.1.sql")
+	sql := read(t, "sql", "gpujoin.sql")
 	_, status, _ := strings.Cut(sql, "CREATE FUNCTION status(")
 	status, _, _ = strings.Cut(status, "RETURNS")
 	_, jobs, _ := strings.Cut(sql, "CREATE VIEW jobs(")
