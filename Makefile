@@ -63,7 +63,7 @@ install: build ## install the extension, gpujoind, its systemd unit, and gpujoin
 demo: build ## load TPC-H SF 0.1 into a private server and run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
 
-test: build $(STATICCHECK) $(DEADCODE) ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
+test: build $(STATICCHECK) $(DEADCODE) build/bin/promtool ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check
 
 regress: build ## run sql/regress and sql/isolation; with PG=16, 17 or 18 on that version alone: make regress PG=17
@@ -125,6 +125,9 @@ $(DEADCODE):
 	@echo "building deadcode"
 	@GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install golang.org/x/tools/cmd/deadcode@v0.40.0
 	@mv build/bin/deadcode $@
+
+build/bin/promtool:
+	@tools/fetch-promtool.sh
 
 clean: ## remove build results and the files of private servers
 	@if [ -e build/run.elsewhere ]; then rm -rf "$$(cat build/run.elsewhere)"; fi

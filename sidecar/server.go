@@ -65,12 +65,14 @@ type Server struct {
 	sessions map[*session]struct{}
 	jobs     map[uint64]*job
 	live     map[*job]struct{} // jobs that hold memory
+	waiting  map[*job]struct{} // jobs that ask for memory
 	nextID   uint64
 	stopping bool
 	quiet    chan struct{} // closed, once, when the server is stopping and no job is live
 	once     sync.Once
 
 	counters counters
+	phases   phases
 	unkept   unkept
 	meter    *loadMeter // used only by the pulse
 }
@@ -108,7 +110,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv := &Server{
 		options: options, log: options.Log, trace: options.Tracer,
 		budget: memory.NewBudget(options.MemoryBudget), store: store, spool: spool.New(options.SpoolDir, options.SpoolLimit), started: time.Now(),
-		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
+		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{}, waiting: map[*job]struct{}{},
 		quiet: make(chan struct{}), meter: &loadMeter{proc: "/proc"}, counters: counters{totals: totals{Reasons: map[string]int64{}}},
 	}
 	srv.keeper = memory.NewKeeper(srv.budget, store, "columns")

@@ -155,6 +155,16 @@ const statusTimeout = 5 * time.Second
 
 // daemonStatus requests the status of the running daemon.
 func daemonStatus(cfg *config.Config) (*sidecar.Status, error) {
+	text, err := statusText(cfg)
+	if err != nil {
+		return nil, err
+	}
+	status := &sidecar.Status{}
+	return status, json.Unmarshal(text, status)
+}
+
+// statusText requests it as JSON.
+func statusText(cfg *config.Config) ([]byte, error) {
 	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: cfg.Socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("no daemon serves the socket: %w", err)
@@ -168,12 +178,7 @@ func daemonStatus(cfg *config.Config) (*sidecar.Status, error) {
 	if _, err := ask(conn, shm.AppendFrame(nil, shm.MsgHello, 0, &hello), shm.MsgWelcome); err != nil {
 		return nil, err
 	}
-	text, err := ask(conn, shm.AppendEmpty(nil, shm.MsgStatusGet), shm.MsgStatus)
-	if err != nil {
-		return nil, err
-	}
-	status := &sidecar.Status{}
-	return status, json.Unmarshal(text, status)
+	return ask(conn, shm.AppendEmpty(nil, shm.MsgStatusGet), shm.MsgStatus)
 }
 
 // ask sends a frame and returns the body of the answer, which must be of type want.

@@ -76,6 +76,11 @@ func TestExitCodes(t *testing.T) {
 		{"check --socket " + dir + "/s --memory-budget 256MB --provider cpu", ExitNoDaemon, "not used: provider is cpu"},
 		{"check --socket " + dir + "/s --memory-budget 256MB --cuda-plugin /nonexistent", ExitNoDaemon, "not used: "},
 		{"check --socket " + dir + "/s --memory-budget 256MB --cuda-plugin /nonexistent --provider cuda", ExitFailure, "provider cuda  FAILED"},
+		{"status --socket " + dir + "/s", ExitNoDaemon, "no daemon serves"},
+		{"status --socket " + dir + "/s --json", ExitNoDaemon, "no daemon serves"},
+		{"metrics --socket " + dir + "/s", ExitNoDaemon, "no daemon serves"},
+		{"serve --metrics-listen 0.0.0.0:9947", ExitUsage, "not a loopback address"},
+		{"serve --metrics-listen localhost:9947", ExitUsage, "not a loopback address"},
 		{"serve --provider gpu", ExitUsage, "none of auto, cpu, cuda"},
 		{"dump", ExitUsage, "takes one file"},
 		{"dump " + wrong, ExitFailure, "not a batch"},
@@ -109,7 +114,7 @@ func TestServe(t *testing.T) {
 	go func() {
 		defer close(done)
 		code, out = gpujoind("serve", "--socket", socket, "--memory-budget", "64MB", "--extent-size", "1MB",
-			"--memory-warm", "2MB", "--calibrate", "false", "--log-format", "json", "--trace", trace)
+			"--memory-warm", "2MB", "--calibrate", "false", "--log-format", "json", "--trace", trace, "--metrics-listen", "127.0.0.1:0")
 	}()
 	var c *backend.Conn
 	var err error
@@ -129,6 +134,7 @@ func TestServe(t *testing.T) {
 	if code, out := gpujoind("check", "--socket", socket, "--memory-budget", "99MB"); code != ExitOK || !strings.Contains(out, "the budget of the running daemon is 64 MB") {
 		t.Errorf("check: %d: %s", code, out)
 	}
+	checkReports(t, socket)
 	if code, out := gpujoind("dump", socket+".status"); code != ExitOK || !strings.Contains(out, "budget=67108864") {
 		t.Errorf("dump: %d: %s", code, out)
 	}
@@ -160,7 +166,7 @@ func TestServe(t *testing.T) {
 	}
 	<-done
 	told("STOPPING=1")
-	if code != ExitOK || !strings.Contains(out, `"msg":"stopped"`) {
+	if code != ExitOK || !strings.Contains(out, `"msg":"stopped"`) || !strings.Contains(out, `"msg":"serving metrics","address":"127.0.0.1:`) {
 		t.Errorf("serve: %d: %s", code, out)
 	}
 	_, text := gpujoind("dump", trace)
@@ -168,6 +174,29 @@ func TestServe(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the trace:\n%s", want, text)
 		}
+	}
+}
+
+// checkReports reads what a daemon says of itself.
+func checkReports(t *testing.T, socket string) {
+	t.Helper()
+	code, out := gpujoind("status", "--socket", socket)
+	for _, want := range []string{
+		`state +running, process \d+, for`, `rates: default`, `JOBS\n  none\n`, `MEMORY, 0 of 64MB reserved\n`, `\n    free extents +2MB`,
+		`\n  cpu 0 +.* ready +`, `\n  memory_budget +64MB +--memory-budget\n`, `\n  window +16 +default\n`,
+	} {
+		if code != ExitOK || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("status: %d, no %q in\n%s", code, want, out)
+		}
+	}
+	var status sidecar.Status
+	code, out = gpujoind("status", "--json", "--socket", socket)
+	if err := json.Unmarshal([]byte(out), &status); code != ExitOK || err != nil || status.PID != os.Getpid() || status.Budget != 64<<20 || len(status.Settings) < 20 {
+		t.Errorf("status --json: %d, %v: %s", code, err, out)
+	}
+	code, out = gpujoind("metrics", "--socket", socket)
+	if code != ExitOK || !strings.Contains(out, "\ngpujoin_memory_budget_bytes 6.7108864e+07\n") {
+		t.Errorf("metrics: %d: %s", code, out)
 	}
 }
 

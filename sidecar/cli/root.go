@@ -29,7 +29,7 @@ const (
 	ExitOK       = 0
 	ExitFailure  = 1 // the command failed
 	ExitUsage    = 2 // wrong arguments or configuration
-	ExitNoDaemon = 3 // check: all checks passed, but no daemon serves the socket
+	ExitNoDaemon = 3 // no daemon serves the socket; check: all other checks passed
 )
 
 // exitError carries an exit code. Its message has already been printed.
@@ -81,7 +81,7 @@ from the configuration file. That is a TOML file in which the settings have the
 names of the flags with underscores instead of dashes.
 
 Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
-3 no daemon serves the socket (check).`,
+3 no daemon serves the socket (check, status, metrics).`,
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -90,7 +90,7 @@ Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(c.serve(), c.check(), c.calibrate(), c.bench(), c.dump(), c.version())
+	root.AddCommand(c.serve(), c.check(), c.status(), c.metrics(), c.calibrate(), c.bench(), c.dump(), c.version())
 	return root
 }
 

@@ -20,6 +20,7 @@ import (
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
+	"gpujoin/sidecar/metrics"
 	"gpujoin/version"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -97,6 +98,13 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	srv, err := sidecar.Start(options, sidecar.NewLocal(provider, cfg.Cores, options.Rates), before...)
 	if err != nil {
 		return err
+	}
+	if cfg.Metrics != "" {
+		listener, err := metrics.Listen(cfg.Metrics, srv.Status, options.Log)
+		if err != nil {
+			return errors.Join(err, srv.Stop(context.Background()))
+		}
+		defer listener.Close()
 	}
 	options.Log.Info("serving", "socket", cfg.Socket, "version", version.Text, "budget", cfg.MemoryBudget, "memory", cfg.Memory.String(),
 		"extent_size", cfg.ExtentSize, "cores", cfg.Cores, "config", cfg.File)

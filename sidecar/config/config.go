@@ -51,10 +51,20 @@ type Config struct {
 	LogLevel     string
 	LogFormat    string
 	Trace        string // file; "": none
+	Metrics      string // loopback address that serves metrics by HTTP; "": none
 	File         string // path of the file that was read; "": none
+
+	Settings []Setting // all of them, by name
 
 	Memory     Memory // memory that the process may use
 	Processors int    // that it may use by its affinity and control group
+}
+
+// Setting is the value of a setting in effect.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"` // default, a flag, an environment variable, or file:line
 }
 
 // DefaultFile is the configuration file that is read, if it exists, when no
@@ -89,6 +99,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("cuda-keep", "40%", "maximum memory, of that, of columns that stay on each GPU between joins; 0: none stay")
 	fs.Int("cuda-devices", 1, "maximum number of GPUs of a join; 0: as many as pay")
 	fs.String("cuda-mesh", "", "file with the measured links between GPUs (default <socket>.mesh)")
+	fs.String("metrics-listen", "", "loopback address and port that serve metrics by HTTP, such as 127.0.0.1:9947 (default none)")
 	fs.String("log-level", "info", "debug, info, warn or error")
 	fs.String("log-format", "text", "text or json")
 	fs.String("trace", "", "record all frames to this file, for gpujoind dump")
