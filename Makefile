@@ -28,6 +28,7 @@ endif
 GO = $(or $(shell tools/find-go.sh),go)
 BINDIR ?= /usr/local/bin
 UNITDIR ?= /lib/systemd/system
+MANDIR ?= /usr/local/share/man
 STATICCHECK := build/bin/staticcheck-v0.8.2
 DEADCODE := build/bin/deadcode-v0.40.0
 
@@ -36,7 +37,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-load sim regress-forced differential kept-check sqllogic lint clean
+.PHONY: help setup build compile install uninstall demo test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-load sim regress-forced differential kept-check sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -45,20 +46,23 @@ setup: ## install missing packages (Debian 12; root or sudo)
 	@$(if $(PG_SCRIPT),tools/$(PG_SCRIPT) >/dev/null)
 	@tools/setup.sh
 
-build: setup ## build the daemon and the extension
+build: setup programs ## build the daemon and the extension, with what their tests need
+
+compile: programs ## build what make install installs, for the server that PG_CONFIG names; installs no package
+	@GO="$(GO)" tools/files.sh "$(BINDIR)" build/files
+
+.PHONY: programs
+programs:
 	@echo "building the daemon"
 	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o build/bin/gpujoind ./cmd/gpujoind
 	@echo "building the extension"
 	@$(MAKE) --no-print-directory -s -C fdw
 
-install: build ## install the extension, gpujoind, its systemd unit, and gpujoin-cuda if it was built (as root)
-	@$(MAKE) --no-print-directory -s -C fdw install
-	@install -D -m 755 build/bin/gpujoind $(DESTDIR)$(BINDIR)/gpujoind
-	@if [ -d "$(UNITDIR)" ] || [ -n "$(DESTDIR)" ]; then \
-		install -d "$(DESTDIR)$(UNITDIR)" && \
-		sed 's#@BINDIR@#$(BINDIR)#' packaging/systemd/gpujoind.service > "$(DESTDIR)$(UNITDIR)/gpujoind.service"; \
-	fi
-	@if [ -e $(CUDA_OUT)/bin/gpujoin-cuda ]; then install -D -m 755 $(CUDA_OUT)/bin/gpujoin-cuda $(DESTDIR)$(BINDIR)/gpujoin-cuda; fi
+install: ## install what make compile has built, and gpujoin-cuda if it was built (as root)
+	@PG_CONFIG="$(PG_CONFIG)" DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" UNITDIR="$(UNITDIR)" MANDIR="$(MANDIR)" tools/install.sh install
+
+uninstall: ## remove what make install has installed; the configuration and measured rates stay (as root)
+	@PG_CONFIG="$(PG_CONFIG)" DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" UNITDIR="$(UNITDIR)" MANDIR="$(MANDIR)" tools/install.sh uninstall
 
 demo: build ## load TPC-H SF 0.1 into a private server and run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo

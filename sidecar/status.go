@@ -80,7 +80,7 @@ func (srv *Server) Status() *Status {
 		Used: s.Physical - s.KeptBlocks - s.Warm, Queued: b.Queued,
 		Spooled: disk.Bytes, Spool: disk, Pool: s,
 		Totals: srv.counters.now(), Jobs: []JobStatus{}, Waiting: srv.waitingJobs(),
-		Phases: srv.phases.now(), Process: processStatus(), Settings: srv.options.Settings,
+		Phases: srv.phases.now(), Process: processStatus(), Settings: srv.settings().Settings,
 		Memory: srv.store.Report("daemon"), Kept: srv.keptStatus(),
 	}
 	srv.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
@@ -138,6 +139,7 @@ func (s *statusFile) remove() error {
 // locks is stuck, the pulse stops, and backends notice.
 type pulse struct {
 	read, write int // a pipe, closed to stop
+	beats       atomic.Uint64
 	done        sync.WaitGroup
 }
 
@@ -160,7 +162,9 @@ func startPulse(status *statusFile, load func() shm.Load, failed func(error)) (*
 		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // ignored if it is not permitted
 		said := false
 		for !p.wait() {
-			if err := status.beat(load()); err != nil && !said {
+			err := status.beat(load())
+			p.beats.Add(1)
+			if err != nil && !said {
 				failed(err)
 				said = true
 			}

@@ -59,6 +59,7 @@ func (c *command) printChecks(cfg *config.Config) error {
 		{"memory", func(*config.Config) (string, error) { return checkMemory(used, whose) }, ExitFailure},
 		{"extents", func(*config.Config) (string, error) { return sidecar.CheckExtents(used) }, ExitFailure},
 		{"spool", checkSpool, ExitFailure},
+		{"state", checkState, ExitFailure},
 		{"sealed memory", checkSeals, ExitFailure},
 		{"huge pages", checkHugePages, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
@@ -106,6 +107,16 @@ func checkMemory(cfg *config.Config, whose string) (string, error) {
 		return "", fmt.Errorf("the budget %s, %d MB, is more than 90%% of %v", whose, cfg.MemoryBudget>>20, cfg.Memory)
 	}
 	return fmt.Sprintf("the budget %s is %d MB of %v", whose, cfg.MemoryBudget>>20, cfg.Memory), nil
+}
+
+func checkState(cfg *config.Config) (string, error) {
+	if cfg.StateDir == "" {
+		return "results of measurements are next to the socket", nil
+	}
+	if err := unix.Access(cfg.StateDir, unix.W_OK|unix.X_OK); err != nil {
+		return "", fmt.Errorf("measured rates cannot be saved in %s: %w", cfg.StateDir, err)
+	}
+	return cfg.StateDir, nil
 }
 
 func checkSpool(cfg *config.Config) (string, error) {

@@ -81,6 +81,9 @@ func TestExitCodes(t *testing.T) {
 		{"metrics --socket " + dir + "/s", ExitNoDaemon, "no daemon serves"},
 		{"serve --metrics-listen 0.0.0.0:9947", ExitUsage, "not a loopback address"},
 		{"serve --metrics-listen localhost:9947", ExitUsage, "not a loopback address"},
+		{"check --socket " + dir + "/s --memory-budget 256MB --state-dir " + dir, ExitNoDaemon, dir},
+		{"check --socket " + dir + "/s --memory-budget 256MB --state-dir " + dir + "/no", ExitFailure, "measured rates cannot be saved"},
+		{"config --window 4", ExitOK, "\nwindow = 4\n"},
 		{"serve --provider gpu", ExitUsage, "none of auto, cpu, cuda"},
 		{"dump", ExitUsage, "takes one file"},
 		{"dump " + wrong, ExitFailure, "not a batch"},
@@ -106,14 +109,17 @@ func TestServe(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	socket, trace := filepath.Join(dir, "s"), filepath.Join(dir, "trace")
+	socket, trace, file := filepath.Join(dir, "s"), filepath.Join(dir, "trace"), filepath.Join(dir, "toml")
+	if err := os.WriteFile(file, []byte("log_level = \"info\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	told := systemd(t, dir)
 	var code int
 	var out string
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		code, out = gpujoind("serve", "--socket", socket, "--memory-budget", "64MB", "--extent-size", "1MB",
+		code, out = gpujoind("serve", "--config", file, "--socket", socket, "--memory-budget", "64MB", "--extent-size", "1MB",
 			"--memory-warm", "2MB", "--calibrate", "false", "--log-format", "json", "--trace", trace, "--metrics-listen", "127.0.0.1:0")
 	}()
 	var c *backend.Conn
@@ -146,14 +152,16 @@ func TestServe(t *testing.T) {
 	}
 	c.Close()
 	hangups := make(chan os.Signal, 1) // a daemon that does not care for SIGHUP would end here, with the tests
-	if !signal.Ignored(syscall.SIGHUP) {
-		t.Error("SIGHUP ends the daemon")
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	if err := os.WriteFile(file, []byte("log_level = \"debug\"\nwindow = 4\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
+	<-hangups
+	told("STATUS=configuration reloaded")
 	if c, err = backend.Dial(socket, 0); err != nil {
 		t.Fatal("after SIGHUP: ", err)
 	}
@@ -168,6 +176,9 @@ func TestServe(t *testing.T) {
 	told("STOPPING=1")
 	if code != ExitOK || !strings.Contains(out, `"msg":"stopped"`) || !strings.Contains(out, `"msg":"serving metrics","address":"127.0.0.1:`) {
 		t.Errorf("serve: %d: %s", code, out)
+	}
+	if want := `"msg":"configuration reloaded","config":"` + file + `","changed":["log_level"],"need a restart":["window"]`; !strings.Contains(out, want) {
+		t.Errorf("no %s in the log:\n%s", want, out)
 	}
 	_, text := gpujoind("dump", trace)
 	for _, want := range []string{"-> HELLO protocol_version=", "<- WELCOME", "-> STATUS_GET", "<- STATUS ", "-> WANT count=1", "<- FAILED protocol: WANT arrived without a job"} {

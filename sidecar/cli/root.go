@@ -70,6 +70,9 @@ func Main(args, environ []string, out, errOut io.Writer) int {
 	return ExitFailure
 }
 
+// Commands returns the command line, from which the manual pages are made.
+func Commands() *cobra.Command { return (&command{}).root() }
+
 func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gpujoind",
@@ -90,7 +93,7 @@ Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(c.serve(), c.check(), c.status(), c.metrics(), c.calibrate(), c.bench(), c.dump(), c.version())
+	root.AddCommand(c.serve(), c.check(), c.status(), c.metrics(), c.calibrate(), c.bench(), c.dump(), c.config(), c.version())
 	return root
 }
 
@@ -107,6 +110,24 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%w: %s does not accept the argument %q", errUsage, cmd.Name(), args[0])
 	}
 	return nil
+}
+
+func (c *command) config() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Print a configuration file with all settings",
+		Long: `Print a configuration file with all settings. Those that are given as flags are
+set; the others are comments with their defaults.`,
+		Example: `  gpujoind config --memory-budget 8GB >/etc/gpujoin/gpujoind.toml
+  gpujoind config --socket /run/gpujoin-15-main/gpujoind.sock --state-dir /var/lib/gpujoin-15-main >/etc/gpujoin/15-main.toml`,
+		Args: noArgs,
+	}
+	settings := settingsOf(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		_, err := fmt.Fprint(c.out, config.Sample(settings))
+		return err
+	}
+	return cmd
 }
 
 func (c *command) version() *cobra.Command {

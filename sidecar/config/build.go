@@ -51,8 +51,10 @@ func (l *loader) build() *Config {
 		LogFormat:    l.choice("log_format", "text", "json"),
 		Trace:        l.values["trace"],
 		Metrics:      l.loopback("metrics_listen"),
+		StateDir:     l.path("state_dir"),
 		Memory:       memory,
 		Processors:   runtime.GOMAXPROCS(0),
+		written:      l.values,
 	}
 	if c.Cores == 0 {
 		c.Cores = c.Processors
