@@ -90,6 +90,16 @@ typedef enum GjKeep
 
 extern int	gj_keep;			/* GjKeep */
 
+/* Who is told that the native plan runs in place of a job. */
+typedef enum GjLogFallbacks
+{
+	GJ_LOG_OFF,
+	GJ_LOG_LOG,					/* the server's log */
+	GJ_LOG_NOTICE				/* the client, by a notice */
+} GjLogFallbacks;
+
+extern int	gj_log_fallbacks;	/* GjLogFallbacks */
+
 extern void gj_define_options(void);
 
 #endif							/* OPTIONS_H */

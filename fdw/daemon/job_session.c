@@ -154,6 +154,7 @@ gj_link_connect(GjLink *link, const char *socket)
 		return false;
 	}
 	link->conn.patience_ms = gj_connect_timeout;
+	link->conn.event = GJ_EVENT_ADMIT;
 	gj_extents_init(&link->extents, &link->conn, extent_size);
 	return true;
 }
@@ -169,6 +170,7 @@ admitted(GjLink *link, int timeout_ms)
 	link->job = body.job;
 	memcpy(link->token, body.token, sizeof(body.token));
 	link->admitted = true;
+	link->conn.event = GJ_EVENT_FEED;
 	return true;
 }
 
@@ -273,6 +275,7 @@ gj_link_run(GjLink *link)
 	GjConnection *conn = &link->conn;
 
 	conn->committed = false;
+	conn->event = GJ_EVENT_JOIN;
 	if (!gj_send(conn, GJ_RUN, &body, sizeof(body), NULL, 0))
 		return false;
 	while (gj_link_receive(link, -1))
