@@ -193,7 +193,7 @@ gj_link_open(GjLink *link, const GjPlan *plan, const char *parameters,
 {
 	StringInfoData json;
 	struct gj_open body = {
-		.queue_timeout_ms = gj_queue_timeout,
+		.queue_timeout_ms = plan->promised ? 0 : gj_queue_timeout,
 		.flags = rewindable ? GJ_OPEN_REWIND : 0,
 		.participants = participants,
 		.participant = link->participant

@@ -194,6 +194,7 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->has_native);
 	put(&numbers, plan->forced);
 	put(&numbers, plan->relies_on_kept);
+	put(&numbers, plan->promised);
 	put_text(&numbers, &nodes, plan->defect);
 	put(&numbers, plan->ninputs);
 	for (int i = 0; i < plan->ninputs; i++)
@@ -440,6 +441,7 @@ gj_plan_read(CustomScan *scan)
 	plan->has_native = get(&source);
 	plan->forced = get(&source);
 	plan->relies_on_kept = get(&source);
+	plan->promised = get(&source);
 	plan->defect = get_text(&source);
 	plan->ninputs = get_length(&source);
 	plan->inputs = palloc0(plan->ninputs * sizeof(GjInput));

@@ -65,7 +65,7 @@ add_inputs(GjInputs *inputs, const GjTree *tree)
 		input->name = rte->eref->aliasname;
 	gj_planned_twice(inputs->root, source->rel);
 	input->rows = source->rel->rows;
-	input->kept = 1 - source->fed;
+	input->kept = 1 - (plan->promised ? source->promised_fed : source->fed);
 	base = gj_base_slot(source->rel);
 	input->columns = palloc0(GJ_FORMS_OF_A_COLUMN * (list_length(child->targetlist) + list_length(base->computed) + 1) *
 							 sizeof(GjColumn));
