@@ -30,6 +30,7 @@ endif
 GO = $(or $(shell tools/find-go.sh),go)
 BINDIR ?= /usr/local/bin
 UNITDIR ?= /lib/systemd/system
+MANDIR ?= /usr/local/share/man
 STATICCHECK := build/bin/staticcheck-v0.8.2
 DEADCODE := build/bin/deadcode-v0.40.0
 
@@ -38,7 +39,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build install demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
+.PHONY: help setup build compile install uninstall demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -47,20 +48,23 @@ setup: ## install missing packages (Debian 12; root or sudo)
 	@$(if $(PG_SCRIPT),tools/$(PG_SCRIPT) >/dev/null)
 	@tools/setup.sh
 
-build: setup ## build the daemon and the extension
+build: setup programs ## build the daemon and the extension, with what their tests need
+
+compile: programs ## build what make install installs, for the server that PG_CONFIG names; installs no package
+	@GO="$(GO)" tools/files.sh "$(BINDIR)" build/files
+
+.PHONY: programs
+programs:
 	@echo "building the daemon"
 	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o build/bin/gpujoind ./cmd/gpujoind
 	@echo "building the extension"
 	@$(MAKE) --no-print-directory -s -C fdw
 
-install: build ## install the extension, gpujoind, its systemd unit, and gpujoin-cuda if it was built (as root)
-	@$(MAKE) --no-print-directory -s -C fdw install
-	@install -D -m 755 build/bin/gpujoind $(DESTDIR)$(BINDIR)/gpujoind
-	@if [ -d "$(UNITDIR)" ] || [ -n "$(DESTDIR)" ]; then \
-		install -d "$(DESTDIR)$(UNITDIR)" && \
-		sed 's#@BINDIR@#$(BINDIR)#' packaging/systemd/gpujoind.service > "$(DESTDIR)$(UNITDIR)/gpujoind.service"; \
-	fi
-	@if [ -e $(CUDA_OUT)/bin/gpujoin-cuda ]; then install -D -m 755 $(CUDA_OUT)/bin/gpujoin-cuda $(DESTDIR)$(BINDIR)/gpujoin-cuda; fi
+install: ## install what make compile has built, and gpujoin-cuda if it was built (as root)
+	@PG_CONFIG="$(PG_CONFIG)" DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" UNITDIR="$(UNITDIR)" MANDIR="$(MANDIR)" tools/install.sh install
+
+uninstall: ## remove what make install has installed; the configuration and measured rates stay (as root)
+	@PG_CONFIG="$(PG_CONFIG)" DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" UNITDIR="$(UNITDIR)" MANDIR="$(MANDIR)" tools/install.sh uninstall
 
 demo: build ## load TPC-H SF 0.1 into a private server and run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
@@ -68,7 +72,7 @@ demo: build ## load TPC-H SF 0.1 into a private server and run a join natively a
 demo-foreign: build ## the same over two servers: tables of one are foreign tables of the other, mirrored as columns
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo foreign
 
-test: build $(STATICCHECK) $(DEADCODE) ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
+test: build $(STATICCHECK) $(DEADCODE) build/bin/promtool ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check
 
 regress: build ## run sql/regress and sql/isolation; with PG=16, 17 or 18 on that version alone: make regress PG=17
@@ -136,6 +140,9 @@ $(DEADCODE):
 	@echo "building deadcode"
 	@GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install golang.org/x/tools/cmd/deadcode@v0.40.0
 	@mv build/bin/deadcode $@
+
+build/bin/promtool:
+	@tools/fetch-promtool.sh
 
 clean: ## remove build results and the files of private servers
 	@if [ -e build/run.elsewhere ]; then rm -rf "$$(cat build/run.elsewhere)"; fi

@@ -368,6 +368,17 @@ gj_find_matching_plans(PartitionPruneState *prune)
 #endif
 }
 
+/* The number of a wait event of ours; up to 16 all have the same. */
+static inline uint32
+gj_new_wait_event(const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+	return WaitEventExtensionNew(name);
+#else
+	return PG_WAIT_EXTENSION;
+#endif
+}
+
 /* The file of a relation. */
 static inline void
 gj_relation_file(Relation rel, Oid *tablespace, Oid *database, uint32 *number)

@@ -11,7 +11,11 @@
 #include "options.h"
 #include "plan/state.h"
 
+#ifdef PG_MODULE_MAGIC_EXT
+PG_MODULE_MAGIC_EXT(.name = "gpujoin", .version = GPUJOIN_VERSION);
+#else
 PG_MODULE_MAGIC;
+#endif
 
 void		_PG_init(void);
 

@@ -41,6 +41,7 @@ double		gj_cost_margin = 0.1;
 int			gj_algorithm = GJ_ALGORITHM_AUTO;
 int			gj_keep = GJ_KEEP_AUTO;
 char	   *gj_freshness = NULL;
+int			gj_log_fallbacks = GJ_LOG_LOG;
 
 static int	without = GJ_CORRECTIONS;	/* gpujoin.debug_without */
 
@@ -81,6 +82,13 @@ static const struct config_enum_entry keeps[] = {
 	{"auto", GJ_KEEP_AUTO, false},
 	{"off", GJ_KEEP_OFF, false},
 	{"always", GJ_KEEP_ALWAYS, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry fallback_logs[] = {
+	{"off", GJ_LOG_OFF, false},
+	{"log", GJ_LOG_LOG, false},
+	{"notice", GJ_LOG_NOTICE, false},
 	{NULL, 0, false}
 };
 
@@ -194,6 +202,11 @@ gj_define_options(void)
 	define_bool("gpujoin.explain_rejected",
 				"Emits notices that say why joins were not offloaded.", NULL,
 				&gj_explain_rejected, 0);
+	DefineCustomEnumVariable("gpujoin.log_fallbacks",
+							 "Reports why native plans run in place of jobs that the planner chose.",
+							 "With log, to the server's log; with notice, to the client. A process reports each reason at most once a minute.",
+							 &gj_log_fallbacks, gj_log_fallbacks, fallback_logs,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("gpujoin.socket",
 							   "Sets the socket on which gpujoind listens.", NULL,
 							   &gj_socket, "/run/gpujoin/gpujoind.sock",

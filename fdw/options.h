@@ -100,6 +100,16 @@ extern char *gj_freshness;		/* of foreign servers; empty: what their options say
  */
 extern bool gj_parse_freshness(const char *value, int *ms);
 
+/* Who is told that the native plan runs in place of a job. */
+typedef enum GjLogFallbacks
+{
+	GJ_LOG_OFF,
+	GJ_LOG_LOG,					/* the server's log */
+	GJ_LOG_NOTICE				/* the client, by a notice */
+} GjLogFallbacks;
+
+extern int	gj_log_fallbacks;	/* GjLogFallbacks */
+
 extern void gj_define_options(void);
 
 #endif							/* OPTIONS_H */

@@ -1,7 +1,7 @@
 /*
  * sql_kept.c - SQL functions on the columns that the daemon keeps.
  *
- * sql/gpujoin--0.1.sql builds gpujoin.keep() and gpujoin.check_kept() on these.
+ * sql/gpujoin.sql builds gpujoin.keep() and gpujoin.check_kept() on these.
  */
 #include "postgres.h"
 

@@ -3,6 +3,7 @@ package shm
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -181,6 +182,9 @@ const (
 var failureNames = [...]string{
 	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal", "arithmetic", "share", "resources",
 }
+
+// FailureNames returns the names of all failures.
+func FailureNames() []string { return slices.Clone(failureNames[1:]) }
 
 func (f Failure) String() string {
 	if f >= 1 && int(f) < len(failureNames) {

@@ -3,7 +3,8 @@
  *
  * The planner reads it to estimate how much of a table must be fed; nothing else
  * depends on it.  The daemon renames a new file into place when its content has
- * changed, at most once a second.  gj_load.kept is the version of the latest one,
+ * changed, at most once a second.  A table of which it cannot keep more has an entry
+ * without a column.  gj_load.kept is the version of the latest one,
  * so that a backend reads a file once.
  */
 #ifndef GPUJOIN_KEPTFILE_H
@@ -34,7 +35,7 @@ struct gj_kept_column
 	uint32_t	database;
 	uint32_t	tablespace;
 	uint32_t	file;
-	int16_t		attnum;
+	int16_t		attnum;			/* 0: the daemon lately could not keep what was read */
 	uint16_t	share;			/* of the table's blocks, of GJ_WHOLE_TABLE */
 };
 

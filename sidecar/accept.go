@@ -62,7 +62,7 @@ func (srv *Server) startSession(sock *net.UnixConn) {
 	}
 	conn, err := shm.NewConn(sock, true)
 	if err == nil {
-		err = sock.SetReadDeadline(time.Now().Add(srv.options.HelloTimeout))
+		err = sock.SetReadDeadline(time.Now().Add(srv.settings().HelloTimeout))
 	}
 	if err != nil {
 		srv.log.Warn("connection failed", "error", err)
@@ -70,12 +70,13 @@ func (srv *Server) startSession(sock *net.UnixConn) {
 		return
 	}
 	srv.mu.Lock()
-	full := len(srv.sessions) >= srv.options.Connections
+	most := srv.settings().Connections
+	full := len(srv.sessions) >= most
 	if full || srv.stopping {
 		srv.mu.Unlock()
 		f := failf(shm.FailStopping, "the daemon is stopping")
 		if full {
-			f = failf(shm.FailBusy, "%d connections are open", srv.options.Connections)
+			f = failf(shm.FailBusy, "%d connections are open", most)
 		}
 		srv.refuse(sock, f)
 		return

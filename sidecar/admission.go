@@ -141,10 +141,15 @@ func (s *session) reserve(open shm.Open, decoded *planjson.Job) (_ *job, err err
 			Share: float64(open.RoleShare) / shm.WholeShare,
 		},
 	}
-	if j.account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, claim, timeout); err != nil {
+	done := s.srv.await(j)
+	j.account, err = s.srv.budget.Reserve(s.ctx, s.srv.store, need, claim, timeout)
+	done()
+	if err != nil {
 		return nil, err
 	}
-	j.queued = time.Since(start)
+	j.admitted = time.Now()
+	j.queued = j.admitted.Sub(start)
+	s.srv.phases.took(queuePhase, j.queued)
 	s.srv.counters.count(func(t *totals) { t.Admitted++ })
 	s.srv.addJob(j)
 	return j, nil

@@ -30,6 +30,7 @@ type job struct {
 	account  *memory.Account
 	queued   time.Duration
 	started  time.Time
+	admitted time.Time
 
 	ctx    context.Context // ends with the job
 	cancel context.CancelFunc
@@ -243,6 +244,9 @@ func (j *job) abandon(f *failure) {
 // j.mu.
 func (j *job) end(f *failure) {
 	j.failed = f
+	if e := j.exec; e != nil && e.announced {
+		j.srv.phases.took(returnPhase, time.Since(e.returning))
+	}
 	j.cancel()
 	for _, p := range j.participants {
 		p.fail(f)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -31,10 +32,11 @@ type jobRun struct {
 	spoolable bool // unread results may move to disk
 	ready     []resultBatch
 	spooling  spooling
-	announced bool // RUNNING was sent
-	held      bool // rows are sent only once all are there: the plan may fail until then
-	produced  bool // all results are in ready or were sent
-	sent      bool // a participant has received rows, so the run cannot restart
+	announced bool      // RUNNING was sent
+	returning time.Time // since when
+	held      bool      // rows are sent only once all are there: the plan may fail until then
+	produced  bool      // all results are in ready or were sent
+	sent      bool      // a participant has received rows, so the run cannot restart
 	rowsOut   int64
 	bytesOut  int64
 	provider  string         // provider that executes the join
@@ -77,11 +79,15 @@ func (j *job) run(starter *participant, v *shm.Run) error {
 	}
 	previous := j.exec
 	if previous != nil {
+		j.srv.phases.took(returnPhase, time.Since(previous.returning))
 		previous.cancel()
 		previous.dropReady()
 	} else if err := j.serveKept(); err != nil {
 		j.failLocked(toFailure(err))
 		return nil
+	}
+	if previous == nil {
+		j.srv.phases.took(feedPhase, time.Since(j.admitted))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &jobRun{
@@ -217,6 +223,7 @@ func (e *jobRun) finish(stats *joincore.Stats, err error) (current bool) {
 	}
 	e.produced = true
 	e.stats = *stats
+	j.srv.phases.took(joinPhase, stats.JoinTime)
 	if j.open.Flags&shm.OpenRewind == 0 {
 		j.freeInputs()
 	}
@@ -236,7 +243,7 @@ func (e *jobRun) announce() {
 	if e.announced {
 		return
 	}
-	e.announced = true
+	e.announced, e.returning = true, time.Now()
 	e.touch()
 	e.job.account.Returning()
 	var buf [shm.FrameSize]byte

@@ -55,7 +55,8 @@ func (f *keptFile) update() error {
 	return nil
 }
 
-// keptColumns returns what planners learn of tables, the columns with the most bytes first.
+// keptColumns returns what planners learn of tables: those that cannot be kept, and then the
+// columns with the most bytes first.
 func keptColumns(tables []kept.TableInfo) []shm.KeptColumn {
 	type sized struct {
 		shm.KeptColumn
@@ -66,6 +67,12 @@ func keptColumns(tables []kept.TableInfo) []shm.KeptColumn {
 		t := &tables[i]
 		if t.Superseded {
 			continue
+		}
+		if t.Refused() {
+			all = append(all, sized{shm.KeptColumn{
+				SystemIdentifier: t.Table.System, ServerStart: t.Table.Start, Database: t.Table.Database, Tablespace: t.Table.Tablespace,
+				File: t.Table.File,
+			}, math.MaxInt64})
 		}
 		for k := range t.Columns {
 			c := &t.Columns[k]

@@ -17,9 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Version is the daemon's version.
-const Version = "0.1.0"
-
 // Options configure a Server. Config, Rates and Log must be set.
 type Options struct {
 	config.Config

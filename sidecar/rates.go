@@ -16,6 +16,7 @@ import (
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/sidecar/memory"
+	"gpujoin/version"
 )
 
 // calibrationMost is the maximum memory of a calibration, and calibrationShare its
@@ -121,7 +122,7 @@ func (c *Calibration) measure() (costmodel.MeasuredRates, error) {
 }
 
 func (c *Calibration) key() string {
-	return fmt.Sprintf("%s %s, %d cores, %s", Version, c.Provider.Name(), c.Cores, processor())
+	return fmt.Sprintf("%s %s, %d cores, %s", version.Text, c.Provider.Name(), c.Cores, processor())
 }
 
 func (c *Calibration) read() (m costmodel.MeasuredRates, found bool) {

@@ -1,19 +1,13 @@
 package sidecar
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
-	"gpujoin/sidecar/executor"
-	"gpujoin/sidecar/memory"
-	"gpujoin/sidecar/spool"
 )
 
 // report builds the STATS message. While the join runs, it contains the numbers
@@ -102,98 +96,6 @@ func sumStats(a, b shm.ParticipantStats) shm.ParticipantStats {
 		FeedUS: a.FeedUS + b.FeedUS, WaitUS: a.WaitUS + b.WaitUS,
 		ReturnedRows: a.ReturnedRows + b.ReturnedRows, ReturnUS: a.ReturnUS + b.ReturnUS,
 	}
-}
-
-// Status is the answer to STATUS_GET, for people and monitoring.
-type Status struct {
-	Version   string            `json:"version"`
-	PID       int               `json:"pid"`
-	UptimeS   float64           `json:"uptime_s"`
-	Stopping  bool              `json:"stopping"`
-	Providers []string          `json:"providers"` // the first choice first
-	Devices   []executor.Device `json:"devices"`
-	Links     []executor.Link   `json:"links"` // between devices, and from and to the host
-	Rates     RatesSource       `json:"rates"`
-	Budget    int64             `json:"budget"`
-	Reserved  int64             `json:"reserved"`
-	Used      int64             `json:"used"`
-	Spooled   int64             `json:"spooled"` // bytes of results on disk
-	Spool     spool.Usage       `json:"spool"`
-	Queued    int               `json:"queued"`
-	Pool      memory.StoreUsage `json:"pool"`
-	Totals    totals            `json:"totals"`
-	Sessions  int               `json:"sessions"`
-	Jobs      []JobStatus       `json:"jobs"`
-	// Memory has the accounts of all memory, in the order of their tree.
-	Memory []joincore.AccountUsage `json:"memory"`
-	Kept   KeptStatus              `json:"kept"`
-	// Mirrors has the mirrors of foreign servers.
-	Mirrors MirrorStatus `json:"mirrors"`
-}
-
-// JobStatus is a job that has participants.
-type JobStatus struct {
-	ID           uint64  `json:"id"`
-	State        string  `json:"state"`
-	PID          int32   `json:"pid"`
-	Cluster      uint64  `json:"system_identifier"` // of the cluster that has the database and the role
-	Database     uint32  `json:"database"`
-	Role         uint32  `json:"role"`
-	Inputs       int     `json:"inputs"`
-	Participants int     `json:"participants"`
-	Rows         int64   `json:"rows"`
-	Bytes        int64   `json:"bytes"`
-	Reserved     int64   `json:"reserved"`
-	Used         int64   `json:"used"`
-	Spooled      int64   `json:"spooled"` // bytes of results on disk
-	AgeS         float64 `json:"age_s"`
-	UnreadS      float64 `json:"unread_s,omitempty"` // since results were last read, while there are any
-}
-
-// statusFrame builds the STATUS message.
-func statusFrame(srv *Server) []byte {
-	b, s, disk := srv.budget.Usage(), srv.store.Usage(), srv.spool.Usage()
-	out := Status{
-		Version: Version, PID: os.Getpid(), UptimeS: time.Since(srv.started).Seconds(),
-		Providers: srv.executors.Names(), Devices: srv.executors.Devices(), Links: srv.executors.Links(),
-		Rates: srv.options.Rates.current.Load().source, Budget: b.Total, Reserved: b.Reserved,
-		Used: s.Physical - s.KeptBlocks - s.Warm, Queued: b.Queued,
-		Spooled: disk.Bytes, Spool: disk, Pool: s,
-		Totals: srv.counters.now(), Jobs: []JobStatus{},
-		Memory: srv.store.Report("daemon"), Kept: srv.keptStatus(), Mirrors: srv.mirrorStatus(),
-	}
-	srv.mu.Lock()
-	out.Stopping, out.Sessions = srv.stopping, len(srv.sessions)
-	srv.mu.Unlock()
-	out.Memory = srv.keeper.Report("daemon/kept", out.Memory)
-	out.Memory = srv.mirrors.keeper.Report("daemon/mirrors", out.Memory)
-	for _, j := range srv.listJobs() {
-		out.Jobs = append(out.Jobs, j.describe())
-		out.Memory = j.account.Report(fmt.Sprintf("daemon/job %d", j.id), out.Memory)
-	}
-	text, err := json.Marshal(out)
-	if err != nil || len(text) > shm.FrameMax {
-		text = []byte(`{"error":"the report is too long"}`)
-	}
-	frame := append(shm.BeginFrame(nil, shm.MsgStatus, 0), text...)
-	shm.FinishFrame(frame, 0)
-	return frame
-}
-
-func (j *job) describe() JobStatus {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	out := JobStatus{
-		ID: j.id, PID: j.pid, Cluster: j.cluster, Database: j.database, Role: j.open.Role, State: j.state(), Inputs: len(j.fed), Participants: len(j.participants), Rows: j.rowsIn,
-		Bytes: j.bytesIn, Reserved: j.account.Limit(), Used: j.account.Used(), AgeS: time.Since(j.started).Seconds(),
-	}
-	if e := j.exec; e != nil {
-		out.Spooled = e.spooling.bytes()
-		if since, ok := e.unread(); ok {
-			out.UnreadS = time.Since(since).Seconds()
-		}
-	}
-	return out
 }
 
 // totals count since the start. Each request for a job is admitted or refused. Each

@@ -28,11 +28,13 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/shm"
+	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/foreign"
 	"gpujoin/sidecar/kept"
@@ -68,12 +70,15 @@ type Server struct {
 	sessions map[*session]struct{}
 	jobs     map[uint64]*job
 	live     map[*job]struct{} // jobs that hold memory
+	waiting  map[*job]struct{} // jobs that ask for memory
 	nextID   uint64
 	stopping bool
 	quiet    chan struct{} // closed, once, when the server is stopping and no job is live
 	once     sync.Once
 
+	adjusted atomic.Pointer[config.Config] // by Adjust; nil: the options are in force
 	counters counters
+	phases   phases
 	unkept   unkept
 	meter    *loadMeter // used only by the pulse
 }
@@ -111,7 +116,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv := &Server{
 		options: options, log: options.Log, trace: options.Tracer,
 		budget: memory.NewBudget(options.MemoryBudget), store: store, spool: spool.New(options.SpoolDir, options.SpoolLimit), started: time.Now(),
-		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{},
+		sessions: map[*session]struct{}{}, jobs: map[uint64]*job{}, live: map[*job]struct{}{}, waiting: map[*job]struct{}{},
 		quiet: make(chan struct{}), meter: &loadMeter{proc: "/proc"}, counters: counters{totals: totals{Reasons: map[string]int64{}}},
 	}
 	if srv.options.pinOf == nil {
@@ -163,6 +168,22 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv.serving.Go(srv.accept)
 	return srv, nil
 }
+
+// Adjust replaces those settings of the options that a running server can take
+// (config.Adjustable). They count from the next connection, wait or stop.
+func (srv *Server) Adjust(c config.Config) { srv.adjusted.Store(&c) }
+
+// settings returns the configuration for settings that may change.
+func (srv *Server) settings() *config.Config {
+	if c := srv.adjusted.Load(); c != nil {
+		return c
+	}
+	return &srv.options.Config
+}
+
+// Beats returns the number of writes of the daemon's load. It stands still while a lock
+// that answering a backend needs is stuck.
+func (srv *Server) Beats() uint64 { return srv.pulse.beats.Load() }
 
 // upkeep warms and trims the store until the server ends.
 func (srv *Server) upkeep() {
@@ -289,12 +310,13 @@ func (srv *Server) Stop(ctx context.Context) error {
 	srv.mu.Unlock()
 	srv.socket.stop()
 	srv.budget.Stop()
+	timeout := srv.settings().StopTimeout
 	if running > 0 {
-		srv.log.Info("waiting for jobs", "jobs", running, "timeout", srv.options.StopTimeout)
+		srv.log.Info("waiting for jobs", "jobs", running, "timeout", timeout)
 	}
 	select {
 	case <-srv.quiet:
-	case <-time.After(srv.options.StopTimeout):
+	case <-time.After(timeout):
 	case <-ctx.Done():
 	}
 	tearDownErr := srv.tearDown(ctx)

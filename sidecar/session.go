@@ -14,6 +14,7 @@ import (
 	"gpujoin/shm"
 	"gpujoin/sidecar/foreign"
 	"gpujoin/sidecar/memory"
+	"gpujoin/version"
 
 	"golang.org/x/sys/unix"
 )
@@ -97,8 +98,9 @@ func (s *session) readFailed(err error) {
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if ph, _ := s.current(); ph != phaseNew {
-			s.log.Info("idle connection closed", "timeout", s.srv.options.IdleTimeout)
-			s.refuse(failf(shm.FailProtocol, "the connection had no job for %v", s.srv.options.IdleTimeout))
+			timeout := s.srv.settings().IdleTimeout
+			s.log.Info("idle connection closed", "timeout", timeout)
+			s.refuse(failf(shm.FailProtocol, "the connection had no job for %v", timeout))
 			return
 		}
 		err = errors.New("HELLO did not arrive in time")
@@ -222,7 +224,7 @@ func (s *session) handleHello(body []byte) error {
 		ProtocolVersion: shm.ProtocolVersion, LayoutVersion: shm.LayoutVersion,
 		ExtentSize: uint64(s.srv.store.ExtentSize()), PID: int32(os.Getpid()),
 	}
-	shm.PutText(w.Version[:], Version)
+	shm.PutText(w.Version[:], version.Text)
 	s.out.send(shm.AppendFrame(nil, shm.MsgWelcome, 0, &w))
 	return nil
 }
@@ -234,7 +236,7 @@ func (s *session) handleHello(body []byte) error {
 func (s *session) limitIdle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit := s.srv.options.IdleTimeout
+	limit := s.srv.settings().IdleTimeout
 	switch {
 	case s.phase == phaseNew, s.member != nil && s.unlimited:
 		return nil
@@ -249,8 +251,9 @@ func (s *session) limitIdle() error {
 // throttle waits while the outbox is above its soft limit. A session without a
 // job is closed if that takes longer than the idle timeout.
 func (s *session) throttle() {
-	if _, p := s.current(); p == nil && s.srv.options.IdleTimeout > 0 {
-		defer time.AfterFunc(s.srv.options.IdleTimeout, s.out.stop).Stop()
+	timeout := s.srv.settings().IdleTimeout
+	if _, p := s.current(); p == nil && timeout > 0 {
+		defer time.AfterFunc(timeout, s.out.stop).Stop()
 	}
 	s.out.throttle()
 }

@@ -14,6 +14,7 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/testsupport/backend"
+	"gpujoin/version"
 
 	"golang.org/x/sys/unix"
 )
@@ -155,7 +156,7 @@ func TestStatusFile(t *testing.T) {
 	}
 	s := read()
 	if !locked() || s.Stopping != 0 || s.PID != int32(os.Getpid()) || s.Budget != uint64(o.MemoryBudget) || s.Processors != uint32(o.Processors) ||
-		s.BuildNS != o.Rates.Now().BuildNS || shm.Text(s.DaemonVersion[:]) != Version {
+		s.BuildNS != o.Rates.Now().BuildNS || shm.Text(s.DaemonVersion[:]) != version.Text {
 		t.Errorf("locked %v, %+v", locked(), s)
 	}
 	if !s.Load.Whole() || s.Load.Beats == 0 {

@@ -175,7 +175,7 @@ func (e *jobRun) store() {
 		e.dropExtent(b.extent)
 	case err != nil:
 		e.ready = append(e.ready, b)
-		s.active, s.retry = false, time.Now().Add(e.job.srv.options.SpoolAfter)
+		s.active, s.retry = false, time.Now().Add(e.job.srv.settings().SpoolAfter)
 		e.job.srv.log.Warn("unread results stay in memory", "job", e.job.id, "error", err)
 		e.job.schedule()
 	default:
@@ -306,7 +306,7 @@ func (srv *Server) spoolUnread() {
 // spoolOne begins to move the longest unread result, unless another one is being
 // written: the disk would not be faster, and that one may be enough.
 func (srv *Server) spoolOne(helps func(*memory.Account) bool) {
-	before := time.Now().Add(-srv.options.SpoolAfter)
+	before := time.Now().Add(-srv.settings().SpoolAfter)
 	if slices.ContainsFunc(srv.listJobs(), (*job).writes) {
 		return
 	}

@@ -8,9 +8,11 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
+	"gpujoin/version"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +37,7 @@ func (o *Options) status() shm.Status {
 		CachedProbeNS: rates.Machine.ProbeNS, MemoryLoadNS: rates.Machine.LoadNS,
 		CachedBytes: rates.Machine.CachedBytes, UncachedBytes: rates.Machine.UncachedBytes,
 	}
-	shm.PutText(s.DaemonVersion[:], Version)
+	shm.PutText(s.DaemonVersion[:], version.Text)
 	return s
 }
 
@@ -137,6 +139,7 @@ func (s *statusFile) remove() error {
 // locks is stuck, the pulse stops, and backends notice.
 type pulse struct {
 	read, write int // a pipe, closed to stop
+	beats       atomic.Uint64
 	done        sync.WaitGroup
 }
 
@@ -159,7 +162,9 @@ func startPulse(status *statusFile, load func() shm.Load, failed func(error)) (*
 		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // ignored if it is not permitted
 		said := false
 		for !p.wait() {
-			if err := status.beat(load()); err != nil && !said {
+			err := status.beat(load())
+			p.beats.Add(1)
+			if err != nil && !said {
 				failed(err)
 				said = true
 			}

@@ -6,15 +6,21 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 
 	"gpujoin/sidecar/worker/child"
+	"gpujoin/version"
 )
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "bench" {
 		os.Exit(bench(os.Args[2:], os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "--version" {
+		fmt.Println("gpujoin-cuda", version.Text)
+		return
 	}
 	memory := flag.String("memory", "90%", "maximum memory of joins on each device: a size, or a percentage of the device's memory")
 	keep := flag.String("keep", "40%", "maximum memory, of that, of columns that stay on each device between joins: a size, or a percentage")

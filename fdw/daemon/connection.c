@@ -154,7 +154,7 @@ gj_connection_open(GjConnection *conn, const char *path, int timeout_ms)
 		if (gj_now_us() >= deadline.at_us && !gj_is_put_off(conn, &deadline))
 			return false;
 		if (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					  5, PG_WAIT_EXTENSION) & WL_LATCH_SET)
+					  5, gj_wait_event(conn->event)) & WL_LATCH_SET)
 		{
 			ResetLatch(MyLatch);
 			CHECK_FOR_INTERRUPTS();

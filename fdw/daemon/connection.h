@@ -78,6 +78,21 @@ typedef enum GjFault
 	GJ_NFAULTS
 } GjFault;
 
+/* What a backend waits for. */
+typedef enum GjEvent
+{
+	GJ_EVENT_CONNECT,			/* a connection or its handshake */
+	GJ_EVENT_ADMIT,				/* memory for the job */
+	GJ_EVENT_FEED,				/* extents to fill */
+	GJ_EVENT_JOIN,				/* the first rows */
+	GJ_EVENT_RESULT,			/* further rows */
+	GJ_EVENT_PARTICIPANTS,		/* other processes of the same query */
+	GJ_NEVENTS
+} GjEvent;
+
+/* The event's number for a latch: daemon/wait_event.c. */
+extern uint32 gj_wait_event(GjEvent event);
+
 typedef struct GjConnection
 {
 	int			fd;				/* -1: not connected */
@@ -96,6 +111,7 @@ typedef struct GjConnection
 	bool		committed;		/* a failure is an error: see daemon/wait.c */
 	bool		(*answers) (struct GjConnection *conn); /* by gj_greet() */
 	int			step_ms;		/* by which a wait is extended */
+	GjEvent		event;			/* what it waits for now */
 	uint64		wait_us;		/* spent waiting for the daemon */
 	GjFault		fault;			/* of the failure */
 	char		failure[GJ_REASON_SIZE];	/* empty while the connection is usable */

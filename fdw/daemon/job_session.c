@@ -155,6 +155,7 @@ gj_link_connect(GjLink *link, const char *socket)
 		return false;
 	}
 	link->conn.patience_ms = gj_connect_timeout;
+	link->conn.event = GJ_EVENT_ADMIT;
 	gj_extents_init(&link->extents, &link->conn, extent_size);
 	return true;
 }
@@ -170,6 +171,7 @@ admitted(GjLink *link, int timeout_ms)
 	link->job = body.job;
 	memcpy(link->token, body.token, sizeof(body.token));
 	link->admitted = true;
+	link->conn.event = GJ_EVENT_FEED;
 	return true;
 }
 
@@ -222,7 +224,7 @@ gj_link_open(GjLink *link, const GjPlan *plan, const GjRuntime *runtime,
 {
 	StringInfoData json;
 	struct gj_open body = {
-		.queue_timeout_ms = gj_queue_timeout,
+		.queue_timeout_ms = plan->promised ? 0 : gj_queue_timeout,
 		.flags = rewindable ? GJ_OPEN_REWIND : 0,
 		.participants = participants,
 		.participant = link->participant
@@ -300,6 +302,7 @@ gj_link_run(GjLink *link)
 	GjConnection *conn = &link->conn;
 
 	conn->committed = false;
+	conn->event = GJ_EVENT_JOIN;
 	if (!gj_send(conn, GJ_RUN, &body, sizeof(body), NULL, 0))
 		return false;
 	while (gj_link_receive(link, -1))

@@ -80,13 +80,16 @@ read_file(uint64 version)
 	close(fd);
 }
 
-/* The share of the table's blocks of which the column is kept, in any form. */
-static double
-share_of(const GjTableFile *file, AttrNumber attnum)
+/*
+ * What the file says of a column of the table in the form with the largest share.  NULL:
+ * nothing.
+ */
+static const struct gj_kept_column *
+find_column(const GjTableFile *file, AttrNumber attnum)
 {
 	uint64		cluster = GetSystemIdentifier();
 	struct gj_kept_column wanted = {.file = file->number, .attnum = attnum};
-	int			share = 0;
+	const struct gj_kept_column *found = NULL;
 	int			first = 0;
 
 	/* the first one that is not before it */
@@ -105,10 +108,26 @@ share_of(const GjTableFile *file, AttrNumber attnum)
 
 		if (c->tablespace == file->tablespace &&
 			c->database == file->database && c->server_start == PgStartTime &&
-			c->system_identifier == cluster)
-			share = Max(share, c->share);
+			c->system_identifier == cluster && (found == NULL || found->share < c->share))
+			found = c;
 	}
-	return (double) share / GJ_WHOLE_TABLE;
+	return found;
+}
+
+static double
+share_of(const GjTableFile *file, AttrNumber attnum)
+{
+	const struct gj_kept_column *column = find_column(file, attnum);
+
+	return column != NULL ? (double) column->share / GJ_WHOLE_TABLE : 0;
+}
+
+/* Reads the newest file, unless this session has. */
+static void
+know(const struct gj_load *load)
+{
+	if (load->kept != read_version)
+		read_file(load->kept);
 }
 
 double
@@ -117,11 +136,17 @@ gj_kept_share(const struct gj_load *load, const GjTableFile *file, const Bitmaps
 	double		least = 1;
 	int			member = -1;
 
-	if (load->kept != read_version)
-		read_file(load->kept);
+	know(load);
 	if (ncolumns == 0)
 		return 0;
 	while (least > 0 && (member = bms_next_member(attnums, member)) >= 0)
 		least = Min(least, share_of(file, member + FirstLowInvalidHeapAttributeNumber));
 	return bms_is_empty(attnums) ? 0 : least;
+}
+
+bool
+gj_kept_refused(const struct gj_load *load, const GjTableFile *file)
+{
+	know(load);
+	return find_column(file, 0) != NULL;
 }

@@ -56,6 +56,9 @@ typedef struct GjTableFile
 extern double gj_kept_share(const struct gj_load *load, const GjTableFile *file,
 							const Bitmapset *attnums);
 
+/* Could the daemon with this load not keep what was last read of the table? */
+extern bool gj_kept_refused(const struct gj_load *load, const GjTableFile *file);
+
 /* ---- load, the part of the status file that changes continuously ---- */
 
 /*

@@ -111,7 +111,7 @@ gj_wait_socket(GjConnection *conn, int event, GjDeadline *deadline)
 		rc = WaitLatchOrSocket(MyLatch,
 							   WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event |
 							   (timeout >= 0 ? WL_TIMEOUT : 0),
-							   conn->fd, timeout, PG_WAIT_EXTENSION);
+							   conn->fd, timeout, gj_wait_event(conn->event));
 		if (rc & WL_LATCH_SET)
 		{
 			ResetLatch(MyLatch);

@@ -137,10 +137,10 @@ go_native(GjState *state, const char *reason)
 
 /* go_native() because of a failure, which the server's log shows. */
 static void
-fall_back(GjState *state, const char *reason, GjFault fault)
+fall_back(GjState *state, const char *reason)
 {
 	gj_rescan_drop(&state->rescan);
-	gj_log_fallback(state, reason, fault);
+	gj_log_fallback(state, reason);
 	go_native(state, reason);
 }
 
@@ -194,7 +194,7 @@ start(GjState *state)
 
 	if (state->plan->defect != NULL)
 	{
-		fall_back(state, state->plan->defect, GJ_FAULT_NONE);
+		fall_back(state, state->plan->defect);
 		return;
 	}
 	if (!state->rewind && !gj_verify && state->plan->has_native)
@@ -215,7 +215,7 @@ start(GjState *state)
 
 		if (reason != NULL && gj_enabled)
 		{
-			fall_back(state, reason, fault);
+			fall_back(state, reason);
 			return;
 		}
 		gj_prepare_run(state);
@@ -235,7 +235,7 @@ start(GjState *state)
 	{
 		gj_breaker_failed(gj_socket, bytes, link->conn.fault, gj_now_us() - since_us,
 						  link->conn.failure);
-		fall_back(state, link->conn.failure, link->conn.fault);
+		fall_back(state, link->conn.failure);
 		return;
 	}
 	gj_breaker_succeeded(gj_socket, bytes);
@@ -251,7 +251,7 @@ lost(GjState *state)
 
 	if (state->shared == NULL && !state->returned_row)
 	{
-		fall_back(state, conn->failure, conn->fault);
+		fall_back(state, conn->failure);
 		return;
 	}
 	gj_link_close(&state->link);

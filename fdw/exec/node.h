@@ -176,10 +176,10 @@ extern void gj_report_take(GjState *state, const void *body, Size length);
 extern void gj_report_forget(GjState *state);
 
 /*
- * exec/report.c: writes to the server's log why the native plan runs, once per
- * kind of fault and minute.
+ * exec/fallback.c: says why the native plan runs, as gpujoin.log_fallbacks asks
+ * for, once a reason and minute.
  */
-extern void gj_log_fallback(const GjState *state, const char *reason, GjFault fault);
+extern void gj_log_fallback(const GjState *state, const char *reason);
 
 /* exec/report.c: the bytes that a job is expected to feed. */
 extern double gj_feed_bytes(const GjPlan *plan);

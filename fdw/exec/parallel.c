@@ -30,7 +30,6 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 
 #include "daemon/status.h"
 #include "exec/node.h"
@@ -236,13 +235,13 @@ gj_parallel_start(GjState *state)
 	old = MemoryContextSwitchTo(state->run_context);
 	if (phase == PHASE_ELECT)
 	{
-		if (BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION))
+		if (BarrierArriveAndWait(barrier, gj_wait_event(GJ_EVENT_PARTICIPANTS)))
 			joined = open_job(state, unfit, since_us);
 		phase = PHASE_OPEN;
 	}
 	if (phase == PHASE_OPEN)
 	{
-		BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
+		BarrierArriveAndWait(barrier, gj_wait_event(GJ_EVENT_PARTICIPANTS));
 		phase = PHASE_FEED;
 	}
 	if (phase == PHASE_FEED)
@@ -261,7 +260,7 @@ gj_parallel_start(GjState *state)
 			else if (!IsParallelWorker())
 				pg_atomic_write_u32(&shared->leader_joined, 1);
 		}
-		elected = BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
+		elected = BarrierArriveAndWait(barrier, gj_wait_event(GJ_EVENT_PARTICIPANTS));
 		phase = PHASE_DECIDE;
 	}
 	if (phase == PHASE_DECIDE)
@@ -273,7 +272,7 @@ gj_parallel_start(GjState *state)
 			else
 				give_up(state, since_us);
 		}
-		BarrierArriveAndWait(barrier, PG_WAIT_EXTENSION);
+		BarrierArriveAndWait(barrier, gj_wait_event(GJ_EVENT_PARTICIPANTS));
 	}
 	BarrierDetach(barrier);
 	state->attached = false;
@@ -302,7 +301,7 @@ take_report(GjState *state)
 	{
 		state->gave_up = true;
 		strlcpy(state->report.fallback, shared->reason, sizeof(state->report.fallback));
-		gj_log_fallback(state, shared->reason, shared->fault);
+		gj_log_fallback(state, shared->reason);
 	}
 	for (int i = 0; i < state->plan->ninputs; i++)
 		gj_add_blocks(&gj_session_blocks, &shared->blocks[i]);

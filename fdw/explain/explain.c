@@ -282,19 +282,21 @@ expected_kept(const GjInput *input)
 
 /* An estimate, as the rows are. */
 static void
-explain_estimates(const GjInput *input, ExplainState *es)
+explain_estimates(const GjPlan *plan, const GjInput *input, ExplainState *es)
 {
 	double		kept = expected_kept(input);
 	bool		text = gj_explain_is_text(es);
+	const char *when = plan->promised ? "to be kept" : "kept";
 
 	if (!es->costs)
 		return;
 	if (kept > 0 && !text)
-		ExplainPropertyFloat("Expected Kept Fraction", NULL, kept, 3, es);
+		ExplainPropertyFloat(plan->promised ? "Promised Kept Fraction" : "Expected Kept Fraction",
+							 NULL, kept, 3, es);
 	else if (kept > 0 && kept < 0.995)
-		appendStringInfo(es->str, ", kept %.0f %%", kept * 100);
+		appendStringInfo(es->str, ", %s %.0f %%", when, kept * 100);
 	else if (kept > 0)
-		appendStringInfoString(es->str, ", kept");
+		appendStringInfo(es->str, ", %s", when);
 	if (text)
 		appendStringInfo(es->str, ", rows=%.0f", input->rows);
 	else
@@ -373,7 +375,7 @@ explain_inputs(const Names *names, const GjReport *report)
 							 input_name(names, i), input_columns(names, i),
 							 feed_word(input),
 							 names->plan->parallel && !input->partial ? " by one process" : "");
-			explain_estimates(input, es);
+			explain_estimates(names->plan, input, es);
 			appendStringInfoChar(es->str, '\n');
 			gj_explain_blocks(report, i, es);
 			explain_filters(names, i, report);
@@ -384,7 +386,7 @@ explain_inputs(const Names *names, const GjReport *report)
 		ExplainPropertyText("Columns", input_columns(names, i), es);
 		ExplainPropertyText("Feed", feed_word(input), es);
 		ExplainPropertyBool("Partial", input->partial, es);
-		explain_estimates(input, es);
+		explain_estimates(names->plan, input, es);
 		gj_explain_blocks(report, i, es);
 		if (gj_is_filtered(names->plan, i))
 			explain_filters(names, i, report);

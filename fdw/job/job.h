@@ -265,6 +265,8 @@ typedef struct GjPlan
 								 * gj_evaluate_parameters() */
 	bool		relies_on_kept; /* if all inputs were fed, the native plan would be
 								 * expected to take less time */
+	bool		promised;		/* so it would now; but the daemon can keep them, and
+								 * does so once they have been used again */
 	const char *defect;			/* an error of ours because of which the node runs
 								 * its native child; NULL: none.  If the planner
 								 * has met it, there are no inputs and no joins */

@@ -252,6 +252,7 @@ gj_plan_read_lists(const List *lists)
 	plan->has_native = get(&source);
 	plan->forced = get(&source);
 	plan->relies_on_kept = get(&source);
+	plan->promised = get(&source);
 	plan->defect = get_text(&source);
 	plan->ninputs = get_length(&source);
 	plan->inputs = palloc0(plan->ninputs * sizeof(GjInput));

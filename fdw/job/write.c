@@ -211,6 +211,7 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->has_native);
 	put(&numbers, plan->forced);
 	put(&numbers, plan->relies_on_kept);
+	put(&numbers, plan->promised);
 	put_text(&numbers, &nodes, plan->defect);
 	put(&numbers, plan->ninputs);
 	for (int i = 0; i < plan->ninputs; i++)

@@ -88,6 +88,8 @@ typedef struct GjSource
 	double		fed;			/* share of its pages that are fed: the daemon is
 								 * expected to have the others.  0: a mirror */
 	Cost		kept_saving;	/* what it would cost more if it were fed as a whole */
+	double		promised_fed;	/* fed, if the daemon had what it can keep */
+	Cost		promise;		/* what it would then cost less */
 	int			disabled;		/* nodes that settings switch off, since 18 */
 } GjSource;
 
@@ -154,6 +156,7 @@ typedef struct GjTree
 	Cost		scan_cost;		/* of all sources; part of feed_cost */
 	Cost		feed_cost;
 	Cost		kept_saving;	/* of all sources */
+	Cost		promise;		/* the same */
 	Cost		join_cost;
 	GjKeyFilters *key_filters;	/* NULL: not chosen */
 	int			disabled;		/* of all sources */
@@ -221,6 +224,7 @@ typedef struct GjBaserel
 	bool		paged;			/* a page feed is possible: */
 	GjAmount	whole;			/* what it reads if the daemon has nothing */
 	GjAmount	fed;			/* what it is expected to read */
+	GjAmount	promised;		/* what it would read if the daemon had what it can keep */
 	List	   *tables;			/* RelOptInfos of the leaves that it reads; NIL: it reads
 								 * the relation itself */
 	double	   *weights;		/* by attnum, of delivered columns */

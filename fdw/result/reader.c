@@ -112,6 +112,7 @@ gj_reader_start(GjReader *reader)
 	reader->ended = false;
 	reader->returned = 0;
 	reader->since_us = gj_now_us();
+	reader->link->conn.event = GJ_EVENT_RESULT;
 	return give_credits(reader, GJ_CREDITS);
 }
 

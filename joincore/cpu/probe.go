@@ -93,12 +93,16 @@ func (p *prober) Next(ctx context.Context) (device.Rows, device.Count, error) {
 }
 
 // pairs fills from and to. whole: every row of the chunk has exactly one partner, so
-// from is 0, 1, 2, ...
+// from is 0, 1, 2, ..., or not set where nothing reads it.
 func (p *prober) pairs() (n int, whole bool) {
 	if p.next >= len(p.head) {
 		return 0, false
 	}
 	if p.first || !p.table.chains.Load() {
+		if p.allMatch() {
+			p.next = len(p.head)
+			return p.in.n, true
+		}
 		m := 0
 		from, to := p.from[:len(p.head)+1], p.to[:len(p.head)+1]
 		for i, h := range p.head {
@@ -116,6 +120,22 @@ func (p *prober) pairs() (n int, whole bool) {
 		return m, false
 	}
 	return p.follow(), false
+}
+
+// allMatch fills to if every row of the chunk has a partner, as keys of a foreign key have,
+// and nothing reads from. It ends at the first row that has none.
+func (p *prober) allMatch() bool {
+	if p.sel != nil || p.check != nil || p.match.Emit != device.Pairs {
+		return false
+	}
+	to := p.to[:len(p.head)]
+	for i, h := range p.head {
+		if h == 0 {
+			return false
+		}
+		to[i] = h - 1
+	}
+	return true
 }
 
 // follow walks chains until the chunk is full.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -40,6 +42,7 @@ as the user who owns the socket, or its directory if there is no socket.`,
 		}
 		runtime.GOMAXPROCS(cfg.Cores)
 		if *ifNeeded {
+			signal.Ignore(syscall.SIGHUP) // is for the daemon that runs this
 			return calibration(cfg, cpu.New(), slog.New(slog.NewTextHandler(c.err, nil))).Update()
 		}
 		m, err := calibration(cfg, cpu.New(), slog.New(slog.DiscardHandler)).Measure()
@@ -53,14 +56,14 @@ as the user who owns the socket, or its directory if there is no socket.`,
 
 // calibration returns the calibration for a daemon with configuration cfg.
 func calibration(cfg *config.Config, provider *cpu.Provider, log *slog.Logger) *sidecar.Calibration {
-	return &sidecar.Calibration{Provider: provider, Path: cfg.Socket + ".rates", Cores: cfg.Cores,
+	return &sidecar.Calibration{Provider: provider, Path: cfg.StateFile("rates"), Cores: cfg.Cores,
 		Memory: cfg.Memory.Total, Budget: cfg.MemoryBudget, Log: log}
 }
 
 // measure returns a function that measures the rates, if needed, in a process of its
 // own, where joins of this one do not count as work of the measurement.
 func measure(cfg *config.Config, environ []string, known *sidecar.Calibration) func(context.Context) (costmodel.Rates, sidecar.RatesSource, error) {
-	args := []string{"calibrate", "--if-needed", "--socket", cfg.Socket,
+	args := []string{"calibrate", "--if-needed", "--socket", cfg.Socket, "--state-dir", cfg.StateDir,
 		"--cores", strconv.Itoa(cfg.Cores), "--memory-budget", strconv.FormatInt(cfg.MemoryBudget, 10) + "B"}
 	if cfg.File != "" {
 		args = append(args, "--config", cfg.File)

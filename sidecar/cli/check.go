@@ -59,6 +59,7 @@ func (c *command) printChecks(cfg *config.Config) error {
 		{"memory", func(*config.Config) (string, error) { return checkMemory(used, whose) }, ExitFailure},
 		{"extents", func(*config.Config) (string, error) { return sidecar.CheckExtents(used) }, ExitFailure},
 		{"spool", checkSpool, ExitFailure},
+		{"state", checkState, ExitFailure},
 		{"sealed memory", checkSeals, ExitFailure},
 		{"huge pages", checkHugePages, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
@@ -108,6 +109,16 @@ func checkMemory(cfg *config.Config, whose string) (string, error) {
 	return fmt.Sprintf("the budget %s is %d MB of %v", whose, cfg.MemoryBudget>>20, cfg.Memory), nil
 }
 
+func checkState(cfg *config.Config) (string, error) {
+	if cfg.StateDir == "" {
+		return "results of measurements are next to the socket", nil
+	}
+	if err := unix.Access(cfg.StateDir, unix.W_OK|unix.X_OK); err != nil {
+		return "", fmt.Errorf("measured rates cannot be saved in %s: %w", cfg.StateDir, err)
+	}
+	return cfg.StateDir, nil
+}
+
 func checkSpool(cfg *config.Config) (string, error) {
 	files := spool.New(cfg.SpoolDir, cfg.SpoolLimit)
 	if !files.Enabled() {
@@ -155,6 +166,16 @@ const statusTimeout = 5 * time.Second
 
 // daemonStatus requests the status of the running daemon.
 func daemonStatus(cfg *config.Config) (*sidecar.Status, error) {
+	text, err := statusText(cfg)
+	if err != nil {
+		return nil, err
+	}
+	status := &sidecar.Status{}
+	return status, json.Unmarshal(text, status)
+}
+
+// statusText requests it as JSON.
+func statusText(cfg *config.Config) ([]byte, error) {
 	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: cfg.Socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("no daemon serves the socket: %w", err)
@@ -168,12 +189,7 @@ func daemonStatus(cfg *config.Config) (*sidecar.Status, error) {
 	if _, err := ask(conn, shm.AppendFrame(nil, shm.MsgHello, 0, &hello), shm.MsgWelcome); err != nil {
 		return nil, err
 	}
-	text, err := ask(conn, shm.AppendEmpty(nil, shm.MsgStatusGet), shm.MsgStatus)
-	if err != nil {
-		return nil, err
-	}
-	status := &sidecar.Status{}
-	return status, json.Unmarshal(text, status)
+	return ask(conn, shm.AppendEmpty(nil, shm.MsgStatusGet), shm.MsgStatus)
 }
 
 // ask sends a frame and returns the body of the answer, which must be of type want.

@@ -22,6 +22,7 @@ import (
 	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
 	"gpujoin/testsupport/backend"
+	"gpujoin/version"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -60,7 +61,7 @@ func TestExitCodes(t *testing.T) {
 		{"", ExitOK, "Usage:"},
 		{"--help", ExitOK, "Exit codes"},
 		{"version", ExitOK, fmt.Sprintf("protocol %d, layout %d", shm.ProtocolVersion, shm.LayoutVersion)},
-		{"--version", ExitOK, fmt.Sprintf("gpujoind %s, protocol %d, layout %d", sidecar.Version, shm.ProtocolVersion, shm.LayoutVersion)},
+		{"--version", ExitOK, fmt.Sprintf("gpujoind %s, protocol %d, layout %d", version.Text, shm.ProtocolVersion, shm.LayoutVersion)},
 		{"dance", ExitUsage, "dance"},
 		{"version now", ExitUsage, "does not accept"},
 		{"serve --colour blue", ExitUsage, "unknown flag"},
@@ -75,6 +76,14 @@ func TestExitCodes(t *testing.T) {
 		{"check --socket " + dir + "/s --memory-budget 256MB --provider cpu", ExitNoDaemon, "not used: provider is cpu"},
 		{"check --socket " + dir + "/s --memory-budget 256MB --cuda-plugin /nonexistent", ExitNoDaemon, "not used: "},
 		{"check --socket " + dir + "/s --memory-budget 256MB --cuda-plugin /nonexistent --provider cuda", ExitFailure, "provider cuda  FAILED"},
+		{"status --socket " + dir + "/s", ExitNoDaemon, "no daemon serves"},
+		{"status --socket " + dir + "/s --json", ExitNoDaemon, "no daemon serves"},
+		{"metrics --socket " + dir + "/s", ExitNoDaemon, "no daemon serves"},
+		{"serve --metrics-listen 0.0.0.0:9947", ExitUsage, "not a loopback address"},
+		{"serve --metrics-listen localhost:9947", ExitUsage, "not a loopback address"},
+		{"check --socket " + dir + "/s --memory-budget 256MB --state-dir " + dir, ExitNoDaemon, dir},
+		{"check --socket " + dir + "/s --memory-budget 256MB --state-dir " + dir + "/no", ExitFailure, "measured rates cannot be saved"},
+		{"config --window 4", ExitOK, "\nwindow = 4\n"},
 		{"serve --provider gpu", ExitUsage, "none of auto, cpu, cuda"},
 		{"dump", ExitUsage, "takes one file"},
 		{"dump " + wrong, ExitFailure, "not a batch"},
@@ -100,15 +109,18 @@ func TestServe(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	socket, trace := filepath.Join(dir, "s"), filepath.Join(dir, "trace")
+	socket, trace, file := filepath.Join(dir, "s"), filepath.Join(dir, "trace"), filepath.Join(dir, "toml")
+	if err := os.WriteFile(file, []byte("log_level = \"info\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	told := systemd(t, dir)
 	var code int
 	var out string
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		code, out = gpujoind("serve", "--socket", socket, "--memory-budget", "64MB", "--extent-size", "1MB",
-			"--memory-warm", "2MB", "--calibrate", "false", "--log-format", "json", "--trace", trace)
+		code, out = gpujoind("serve", "--config", file, "--socket", socket, "--memory-budget", "64MB", "--extent-size", "1MB",
+			"--memory-warm", "2MB", "--calibrate", "false", "--log-format", "json", "--trace", trace, "--metrics-listen", "127.0.0.1:0")
 	}()
 	var c *backend.Conn
 	var err error
@@ -128,6 +140,7 @@ func TestServe(t *testing.T) {
 	if code, out := gpujoind("check", "--socket", socket, "--memory-budget", "99MB"); code != ExitOK || !strings.Contains(out, "the budget of the running daemon is 64 MB") {
 		t.Errorf("check: %d: %s", code, out)
 	}
+	checkReports(t, socket)
 	if code, out := gpujoind("dump", socket+".status"); code != ExitOK || !strings.Contains(out, "budget=67108864") {
 		t.Errorf("dump: %d: %s", code, out)
 	}
@@ -139,14 +152,16 @@ func TestServe(t *testing.T) {
 	}
 	c.Close()
 	hangups := make(chan os.Signal, 1) // a daemon that does not care for SIGHUP would end here, with the tests
-	if !signal.Ignored(syscall.SIGHUP) {
-		t.Error("SIGHUP ends the daemon")
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	if err := os.WriteFile(file, []byte("log_level = \"debug\"\nwindow = 4\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
+	<-hangups
+	told("STATUS=configuration reloaded")
 	if c, err = backend.Dial(socket, 0); err != nil {
 		t.Fatal("after SIGHUP: ", err)
 	}
@@ -159,14 +174,40 @@ func TestServe(t *testing.T) {
 	}
 	<-done
 	told("STOPPING=1")
-	if code != ExitOK || !strings.Contains(out, `"msg":"stopped"`) {
+	if code != ExitOK || !strings.Contains(out, `"msg":"stopped"`) || !strings.Contains(out, `"msg":"serving metrics","address":"127.0.0.1:`) {
 		t.Errorf("serve: %d: %s", code, out)
+	}
+	if want := `"msg":"configuration reloaded","config":"` + file + `","changed":["log_level"],"need a restart":["window"]`; !strings.Contains(out, want) {
+		t.Errorf("no %s in the log:\n%s", want, out)
 	}
 	_, text := gpujoind("dump", trace)
 	for _, want := range []string{"-> HELLO protocol_version=", "<- WELCOME", "-> STATUS_GET", "<- STATUS ", "-> WANT count=1", "<- FAILED protocol: WANT arrived without a job"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the trace:\n%s", want, text)
 		}
+	}
+}
+
+// checkReports reads what a daemon says of itself.
+func checkReports(t *testing.T, socket string) {
+	t.Helper()
+	code, out := gpujoind("status", "--socket", socket)
+	for _, want := range []string{
+		`state +running, process \d+, for`, `rates: default`, `JOBS\n  none\n`, `MEMORY, 0 of 64MB reserved\n`, `\n    free extents +2MB`,
+		`\n  cpu 0 +.* ready +`, `\n  memory_budget +64MB +--memory-budget\n`, `\n  window +16 +default\n`,
+	} {
+		if code != ExitOK || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("status: %d, no %q in\n%s", code, want, out)
+		}
+	}
+	var status sidecar.Status
+	code, out = gpujoind("status", "--json", "--socket", socket)
+	if err := json.Unmarshal([]byte(out), &status); code != ExitOK || err != nil || status.PID != os.Getpid() || status.Budget != 64<<20 || len(status.Settings) < 20 {
+		t.Errorf("status --json: %d, %v: %s", code, err, out)
+	}
+	code, out = gpujoind("metrics", "--socket", socket)
+	if code != ExitOK || !strings.Contains(out, "\ngpujoin_memory_budget_bytes 6.7108864e+07\n") {
+		t.Errorf("metrics: %d: %s", code, out)
 	}
 }
 

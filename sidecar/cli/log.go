@@ -17,8 +17,8 @@ import (
 
 // logOptions configure a Log.
 type logOptions struct {
-	Level slog.Level // lowest level that is logged
-	JSON  bool       // JSON instead of key=value
+	Level slog.Leveler // lowest level that is logged
+	JSON  bool         // JSON instead of key=value
 }
 
 // daemonLog is the daemon's log. Logging never blocks, even if the reader of standard

@@ -16,8 +16,8 @@ import (
 	"syscall"
 
 	"gpujoin/shm"
-	"gpujoin/sidecar"
 	"gpujoin/sidecar/config"
+	"gpujoin/version"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,7 +29,7 @@ const (
 	ExitOK       = 0
 	ExitFailure  = 1 // the command failed
 	ExitUsage    = 2 // wrong arguments or configuration
-	ExitNoDaemon = 3 // check: all checks passed, but no daemon serves the socket
+	ExitNoDaemon = 3 // no daemon serves the socket; check: all other checks passed
 )
 
 // exitError carries an exit code. Its message has already been printed.
@@ -70,6 +70,9 @@ func Main(args, environ []string, out, errOut io.Writer) int {
 	return ExitFailure
 }
 
+// Commands returns the command line, from which the manual pages are made.
+func Commands() *cobra.Command { return (&command{}).root() }
+
 func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gpujoind",
@@ -81,7 +84,7 @@ from the configuration file. That is a TOML file in which the settings have the
 names of the flags with underscores instead of dashes.
 
 Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
-3 no daemon serves the socket (check).`,
+3 no daemon serves the socket (check, status, metrics).`,
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -90,7 +93,7 @@ Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(c.serve(), c.check(), c.calibrate(), c.bench(), c.dump(), c.version())
+	root.AddCommand(c.serve(), c.check(), c.status(), c.metrics(), c.calibrate(), c.bench(), c.dump(), c.config(), c.version())
 	return root
 }
 
@@ -109,6 +112,24 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+func (c *command) config() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Print a configuration file with all settings",
+		Long: `Print a configuration file with all settings. Those that are given as flags are
+set; the others are comments with their defaults.`,
+		Example: `  gpujoind config --memory-budget 8GB >/etc/gpujoin/gpujoind.toml
+  gpujoind config --socket /run/gpujoin-15-main/gpujoind.sock --state-dir /var/lib/gpujoin-15-main >/etc/gpujoin/15-main.toml`,
+		Args: noArgs,
+	}
+	settings := settingsOf(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		_, err := fmt.Fprint(c.out, config.Sample(settings))
+		return err
+	}
+	return cmd
+}
+
 func (c *command) version() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -119,7 +140,7 @@ func (c *command) version() *cobra.Command {
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *asJSON {
 			return json.NewEncoder(c.out).Encode(map[string]any{
-				"version": sidecar.Version, "protocol": shm.ProtocolVersion, "layout": shm.LayoutVersion,
+				"version": version.Text, "protocol": shm.ProtocolVersion, "layout": shm.LayoutVersion,
 				"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 			})
 		}
@@ -131,7 +152,7 @@ func (c *command) version() *cobra.Command {
 
 // versionText returns all versions in one line.
 func versionText() string {
-	return fmt.Sprintf("gpujoind %s, protocol %d, layout %d, %s %s/%s", sidecar.Version,
+	return fmt.Sprintf("gpujoind %s, protocol %d, layout %d, %s %s/%s", version.Text,
 		shm.ProtocolVersion, shm.LayoutVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 

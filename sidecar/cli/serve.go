@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/executor"
 	"gpujoin/sidecar/memory"
+	"gpujoin/sidecar/metrics"
+	"gpujoin/version"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
@@ -32,8 +35,10 @@ func (c *command) serve() *cobra.Command {
 		Long: `Serve backends until SIGTERM or SIGINT.
 
 The first signal stops gracefully: the daemon admits no more jobs and waits for
-running jobs until the stop timeout. A second signal stops at once. SIGHUP has
-no effect, so that the daemon outlives the terminal that started it.`,
+running jobs until the stop timeout. A second signal stops at once.
+
+SIGHUP makes the daemon read its configuration file again. Some settings change
+at once; of the others, the log says that they need a restart.`,
 		Example: "  gpujoind serve --socket /run/gpujoin/gpujoind.sock --memory-budget 8GB",
 		Args:    noArgs,
 	}
@@ -43,7 +48,7 @@ no effect, so that the daemon outlives the terminal that started it.`,
 		if err != nil {
 			return err
 		}
-		return serve(cfg, c.environ, c.err)
+		return serve(cfg, func() (*config.Config, error) { return config.Load(settings, c.environ) }, c.environ, c.err)
 	}
 	return cmd
 }
@@ -51,10 +56,12 @@ no effect, so that the daemon outlives the terminal that started it.`,
 // logPatience is how long a stopping daemon waits for its log to be written.
 const logPatience = 500 * time.Millisecond
 
-// serve runs a daemon until it is stopped.
-func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
+// serve runs a daemon until it is stopped. reload reads its configuration again.
+func serve(cfg *config.Config, reload func() (*config.Config, error), environ []string, errOut io.Writer) (err error) {
 	surviveBrokenPipes()
-	log := newLog(errOut, logOptions{Level: levels[cfg.LogLevel], JSON: cfg.LogFormat == "json"})
+	level := &slog.LevelVar{}
+	level.Set(levels[cfg.LogLevel])
+	log := newLog(errOut, logOptions{Level: level, JSON: cfg.LogFormat == "json"})
 	defer func() {
 		if !log.Close(logPatience) && err != nil {
 			err = exitError(ExitFailure) // printing the error could block on the same reader
@@ -75,10 +82,11 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 		return err
 	}
 	defer options.Claim.Release()
-	signals := make(chan os.Signal, 2)
+	signals, hangups := make(chan os.Signal, 2), make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
-	signal.Ignore(syscall.SIGHUP) // sent when the terminal closes
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 
 	limitHeap(cfg, environ, options.Log)
 	provider := cpu.New()
@@ -97,33 +105,41 @@ func serve(cfg *config.Config, environ []string, errOut io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	options.Log.Info("serving", "socket", cfg.Socket, "version", sidecar.Version, "budget", cfg.MemoryBudget, "memory", cfg.Memory.String(),
+	if cfg.Metrics != "" {
+		listener, err := metrics.Listen(cfg.Metrics, srv.Status, options.Log)
+		if err != nil {
+			return errors.Join(err, srv.Stop(context.Background()))
+		}
+		defer listener.Close()
+	}
+	options.Log.Info("serving", "socket", cfg.Socket, "version", version.Text, "budget", cfg.MemoryBudget, "memory", cfg.Memory.String(),
 		"extent_size", cfg.ExtentSize, "cores", cfg.Cores, "config", cfg.File)
 	notify(options.Log, daemon.SdNotifyReady+"\nSTATUS=serving "+cfg.Socket)
+	ctx, cancel := context.WithCancel(context.Background())
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel()
+	beside.Go(func() { watchdog(ctx, srv.Beats, options.Log) })
+	beside.Go(func() {
+		reloader := &reloader{current: cfg, load: reload, level: level, adjust: srv.Adjust, log: options.Log}
+		reloader.run(ctx, hangups)
+	})
 	s := <-signals
 	options.Log.Info("stopping", "signal", s.String())
 	notify(options.Log, daemon.SdNotifyStopping+"\nSTATUS=waiting for jobs")
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
+	patience, hurry := context.WithCancel(ctx)
+	beside.Go(func() {
 		select {
 		case <-signals:
-			cancel()
+			hurry()
 		case <-ctx.Done():
 		}
-	}()
-	if err := srv.Stop(ctx); err != nil {
+	})
+	if err := srv.Stop(patience); err != nil {
 		return err
 	}
 	options.Log.Info("stopped")
 	return nil
-}
-
-// notify reports state to systemd if systemd started the daemon.
-func notify(log *slog.Logger, state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Warn("could not notify systemd", "error", err)
-	}
 }
 
 // limitHeap limits Go's heap to the memory that the budget leaves. Extents and

@@ -41,14 +41,14 @@ func cudaPlugin(cfg *config.Config) (string, error) {
 }
 
 // deviceRates returns the path of the file with the rates measured on GPUs.
-func deviceRates(cfg *config.Config) string { return cfg.Socket + ".device-rates" }
+func deviceRates(cfg *config.Config) string { return cfg.StateFile("device-rates") }
 
 // meshFile returns the path of the file with the measured links between GPUs.
 func meshFile(cfg *config.Config) string {
 	if cfg.CUDAMesh != "" {
 		return cfg.CUDAMesh
 	}
-	return cfg.Socket + ".mesh"
+	return cfg.StateFile("mesh")
 }
 
 // probeCUDA returns an error that names what this machine lacks for joins on a

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
+	"net/netip"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -48,8 +50,11 @@ func (l *loader) build() *Config {
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
 		LogFormat:    l.choice("log_format", "text", "json"),
 		Trace:        l.values["trace"],
+		Metrics:      l.loopback("metrics_listen"),
+		StateDir:     l.path("state_dir"),
 		Memory:       memory,
 		Processors:   runtime.GOMAXPROCS(0),
+		written:      l.values,
 	}
 	if c.Cores == 0 {
 		c.Cores = c.Processors
@@ -57,7 +62,27 @@ func (l *loader) build() *Config {
 	c.KeepMemory = min(l.size("keep_memory", c.MemoryBudget), c.MemoryBudget)
 	c.MirrorMemory = min(l.size("mirror_memory", c.MemoryBudget), c.MemoryBudget)
 	c.MemoryWarm = min(c.MemoryWarm, c.MemoryBudget/4)
+	c.Settings = l.settings(map[string]int64{
+		"cores": int64(c.Cores), "memory_budget": c.MemoryBudget, "memory_warm": c.MemoryWarm, "keep_memory": c.KeepMemory,
+	})
 	return c
+}
+
+// settings lists all settings. computed has those whose value is not what was set: a percentage
+// that became a size, or a limit that another one lowers.
+func (l *loader) settings(computed map[string]int64) []Setting {
+	var out []Setting
+	for _, name := range slices.Sorted(maps.Keys(l.values)) {
+		value := l.values[name]
+		if n, ok := computed[name]; ok {
+			value = strconv.FormatInt(n, 10)
+			if name != "cores" {
+				value = FormatSize(n)
+			}
+		}
+		out = append(out, Setting{name, value, l.origin[name]})
+	}
+	return out
 }
 
 func (l *loader) fail(key, format string, args ...any) {
@@ -121,6 +146,19 @@ func (l *loader) path(key string) string {
 	return path
 }
 
+// loopback checks an address that only this machine can reach; "" means none. What it serves
+// knows neither passwords nor encryption.
+func (l *loader) loopback(key string) string {
+	text := l.values[key]
+	if text == "" {
+		return ""
+	}
+	if at, err := netip.ParseAddrPort(text); err != nil || !at.Addr().IsLoopback() {
+		l.fail(key, "%q is not a loopback address with a port, such as 127.0.0.1:9947 or [::1]:9947", text)
+	}
+	return text
+}
+
 // checksum parses a SHA-256; nil means none.
 func (l *loader) checksum(key string) []byte {
 	text := l.values[key]
@@ -165,4 +203,17 @@ func ParseSize(s string, of int64) (int64, error) {
 		return 0, fmt.Errorf("%q is too large", s)
 	}
 	return int64(n), nil
+}
+
+// FormatSize returns a size with a unit that ParseSize understands.
+func FormatSize(n int64) string {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"kB", 1 << 10}} {
+		if n >= 10*unit.size || n >= unit.size && n%unit.size == 0 {
+			return fmt.Sprintf("%d%s", n/unit.size, unit.name)
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -52,10 +53,31 @@ type Config struct {
 	LogLevel     string
 	LogFormat    string
 	Trace        string // file; "": none
+	Metrics      string // loopback address that serves metrics by HTTP; "": none
+	StateDir     string // of files that outlive the daemon; "": that of the socket
 	File         string // path of the file that was read; "": none
+
+	Settings []Setting // all of them, by name
 
 	Memory     Memory // memory that the process may use
 	Processors int    // that it may use by its affinity and control group
+
+	written map[string]string // the settings by name, before percentages became sizes
+}
+
+// StateFile returns the path of a file with results of measurements.
+func (c *Config) StateFile(suffix string) string {
+	if c.StateDir == "" {
+		return c.Socket + "." + suffix
+	}
+	return filepath.Join(c.StateDir, filepath.Base(c.Socket)+"."+suffix)
+}
+
+// Setting is the value of a setting in effect.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"` // default, a flag, an environment variable, or file:line
 }
 
 // DefaultFile is the configuration file that is read, if it exists, when no
@@ -66,6 +88,7 @@ const DefaultFile = "/etc/gpujoin/gpujoind.toml"
 func Flags(fs *pflag.FlagSet) {
 	fs.String("config", "", "configuration file (default "+DefaultFile+", if it exists)")
 	fs.String("socket", "/run/gpujoin/gpujoind.sock", "unix socket to serve")
+	fs.String("state-dir", "", "directory of the files with measured rates and links (default that of the socket)")
 	fs.String("extent-size", "4MB", "size of an extent, a power of two from 1MB to 1GB")
 	fs.String("memory-budget", "25%", "maximum memory of extents and joins: a size, or a percentage of the memory that the daemon may use")
 	fs.String("memory-warm", "256MB", "extents that always exist, at most a quarter of the budget")
@@ -90,7 +113,8 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("cuda-memory", "90%", "maximum memory of joins on each GPU: a size, or a percentage of the GPU's memory")
 	fs.String("cuda-keep", "40%", "maximum memory, of that, of columns that stay on each GPU between joins; 0: none stay")
 	fs.Int("cuda-devices", 1, "maximum number of GPUs of a join; 0: as many as pay")
-	fs.String("cuda-mesh", "", "file with the measured links between GPUs (default <socket>.mesh)")
+	fs.String("cuda-mesh", "", "file with the measured links between GPUs (default in state-dir)")
+	fs.String("metrics-listen", "", "loopback address and port that serve metrics by HTTP, such as 127.0.0.1:9947 (default none)")
 	fs.String("log-level", "info", "debug, info, warn or error")
 	fs.String("log-format", "text", "text or json")
 	fs.String("trace", "", "record all frames to this file, for gpujoind dump")

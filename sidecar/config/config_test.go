@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,14 @@ func TestPrecedence(t *testing.T) {
 		c.MemoryBudget != 1<<30 || c.MemoryWarm != 256<<20 || c.ExtentSize != 4<<20 || !c.Calibrate || c.Cores < 1 ||
 		c.LogFormat != "text" {
 		t.Errorf("%+v", c)
+	}
+	for _, want := range []Setting{
+		{"window", "6", "GPUJOIND_WINDOW"}, {"connections", "9", "--connections"}, {"memory_budget", "1GB", c.File + ":5"},
+		{"memory_warm", "256MB", "default"}, {"keep_memory", "409MB", "default"}, {"metrics_listen", "", "default"},
+	} {
+		if !slices.Contains(c.Settings, want) {
+			t.Errorf("no %+v in %+v", want, c.Settings)
+		}
 	}
 	if c, err = load(t, "", 0, []string{"GPUJOIND_CALIBRATE=false"}, "--memory-budget=1GB", "--memory-warm=8GB"); err != nil {
 		t.Fatal(err)
@@ -129,5 +138,14 @@ func TestDocumented(t *testing.T) {
 	})
 	for name := range documented {
 		t.Errorf("--%s is documented and does not exist", name)
+	}
+}
+
+// TestFormatSize: sizes are whole numbers of units, and never more than they are.
+func TestFormatSize(t *testing.T) {
+	for n, want := range map[int64]string{0: "0B", 1023: "1023B", 4096: "4kB", 10<<20 + 5: "10MB", 3 << 30: "3GB", 1<<30 + 1: "1024MB", 1500 << 10: "1500kB"} {
+		if got := FormatSize(n); got != want {
+			t.Errorf("%d: %s, not %s", n, got, want)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func Load(flags *pflag.FlagSet, environ []string) (*Config, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed {
+		if f.Changed && f.Name != "config" {
 			l.set(f, "--"+f.Name)
 		}
 	})

@@ -23,6 +23,15 @@ type TableInfo struct {
 	Superseded bool
 }
 
+// Refused reports whether what the last use fed could not be kept, for a reason that may last.
+func (t *TableInfo) Refused() bool {
+	switch t.Last.Reason {
+	case reasonNoMemory, reasonDeclined, reasonTooWide:
+		return true
+	}
+	return false
+}
+
 // LastUse says what became of the blocks of a table at its last use.
 type LastUse struct {
 	Kept, Proved, Fed int64  // as in Counters; of the last scan that was complete
@@ -73,7 +82,7 @@ func (s *Store) Counters() Counters {
 	return c
 }
 
-// Tables describes all tables of which something is kept, or would be with more memory, by
+// Tables describes all tables of which something is kept, or could not be kept lately, by
 // name.
 func (s *Store) Tables() []TableInfo { return s.TablesOn(func(uint64) int64 { return 0 }) }
 
@@ -82,7 +91,7 @@ func (s *Store) TablesOn(device func(content uint64) int64) (out []TableInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tables {
-		if info := s.info(t, device); len(info.Columns) > 0 || info.Last.Reason == reasonNoMemory {
+		if info := s.info(t, device); len(info.Columns) > 0 || info.Refused() {
 			out = append(out, info)
 		}
 	}

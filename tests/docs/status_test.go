@@ -9,7 +9,7 @@ import (
 // daemon.md has every column of gpujoin.status() and of the views, in their
 // order, and every reason that the daemon counts.
 func TestStatusColumns(t *testing.T) {
-	sql := read(t, "sql", "gpujoin--0.1.sql")
+	sql := read(t, "sql", "gpujoin.sql")
 	_, status, _ := strings.Cut(sql, "CREATE FUNCTION status(")
 	status, _, _ = strings.Cut(status, "RETURNS")
 	_, jobs, _ := strings.Cut(sql, "CREATE VIEW jobs(")
@@ -64,5 +64,15 @@ func TestStatusColumns(t *testing.T) {
 		if len(table.code) < 4 || !slices.Equal(table.code, documented) {
 			t.Errorf("%s: %v\ndaemon.md: %v", table.name, table.code, documented)
 		}
+	}
+}
+
+// monitoring.md explains every wait event, and no other.
+func TestWaitEventNames(t *testing.T) {
+	code := all(`\[GJ_EVENT_\w+\] = "(\w+)"`, read(t, "fdw", "daemon", "wait_event.c"))
+	_, section, _ := strings.Cut(read(t, "docs", "monitoring.md"), "## Wait events")
+	documented := all("(?m)^\\| `(\\w+)` \\|", section)
+	if len(code) < 5 || !slices.Equal(code, documented) {
+		t.Errorf("wait_event.c: %v\nmonitoring.md: %v", code, documented)
 	}
 }

@@ -166,7 +166,8 @@ has_what_plan_relies_on(const GjFeeder *feeder, GjLink *link)
 	for (int i = 0; plan->relies_on_kept && i < plan->ninputs; i++)
 		if (is_missing(&plan->inputs[i], feeder->kept[i]))
 			return gj_fail(&link->conn,
-						   "the daemon no longer keeps the columns that the plan relies on");
+						   "the daemon does not keep the columns that the plan relies on%s",
+						   plan->promised ? ": it does once they have been used again" : "");
 	return true;
 }
 

@@ -170,6 +170,7 @@ typedef struct GjBlockPath
 	double		growth;		/* groups / core's estimate of them */
 	double		finest_groups;	/* by all keys, if there are grouping sets */
 	GjTime		time;
+	bool		promised;		/* see GjPlan */
 	Cost		native_cost;	/* of the path that it replaces */
 	const char *defect;			/* of the node that was made of it; NULL: none */
 } GjBlockPath;

@@ -47,6 +47,8 @@ typedef struct QueryBlock
 	Path		cheapest;		/* the node that native is a copy of: core may
 								 * free it when it has added the first variant */
 	GjRival		rival;			/* cheapest */
+	bool		promised;		/* a path was added that is worth it once the daemon has
+								 * kept what it can keep */
 } QueryBlock;
 
 /* ---- the expressions that the node delivers ---- */
@@ -267,6 +269,29 @@ convert_cost(Path *path, double unit)
 	path->total_cost *= unit;
 }
 
+/*
+ * A path that is not worth it now, but will be far better than the native one when it has
+ * been used again.  It costs a little less than the native path: that is what runs until
+ * then, and what plans above should expect.
+ */
+#define PROMISED_COST 0.98
+
+static bool
+is_promised(QueryBlock *block, const GjBlockPath *path, Cost cost)
+{
+	if (block->promised || block->rival.ns <= 0 ||
+		!gj_is_promising(path->tree, cost, block->rival.ns))
+		return false;
+	block->promised = true;
+	return true;
+}
+
+static void
+charge_promised(const QueryBlock *block, Path *path)
+{
+	path->startup_cost = path->total_cost = PROMISED_COST * block->cheapest.total_cost;
+}
+
 static void
 add_serial(QueryBlock *block, GjTree *tree)
 {
@@ -280,7 +305,11 @@ add_serial(QueryBlock *block, GjTree *tree)
 	cost_block(block, block->native->rows, path);
 	unit = gj_unit(&block->rival, cpath->path.total_cost);
 	path->time = gj_own_time(&block->rival, cpath->path.total_cost, unit, path->growth);
-	convert_cost(&cpath->path, unit);
+	path->promised = is_promised(block, path, cpath->path.total_cost);
+	if (path->promised)
+		charge_promised(block, &cpath->path);
+	else
+		convert_cost(&cpath->path, unit);
 	gj_note_block(block->output, &cpath->path);
 	add_path(block->output, &cpath->path);
 }
@@ -332,9 +361,13 @@ add_parallel(QueryBlock *block, GjTree *tree)
 		above->path.startup_cost = gather->path.startup_cost;
 		above->path.total_cost = gather->path.total_cost;
 		top->time = gj_own_time(&block->rival, above->path.total_cost, unit, feed->growth);
+		feed->promised = is_promised(block, feed, above->path.total_cost);
 		convert_cost(&feed->cpath.path, unit);
 		convert_cost(&gather->path, unit);
-		convert_cost(&above->path, unit);
+		if (feed->promised)
+			charge_promised(block, &above->path);
+		else
+			convert_cost(&above->path, unit);
 	}
 	gj_note_block(block->output, &above->path);
 	add_path(block->output, &above->path);

@@ -93,7 +93,9 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 		.first_relid = first_relid(root, path->aggregation->grouping->leaves),
 		.has_native = has_native,
 		.forced = gj_debug_force,
-		.relies_on_kept = gj_relies_on_kept(tree, path->cpath.path.total_cost, path->native_cost),
+		.relies_on_kept = path->promised ||
+		gj_relies_on_kept(tree, path->cpath.path.total_cost, path->native_cost),
+		.promised = path->promised,
 		.inputs = palloc0((tree->ninputs + 1) * sizeof(GjInput)),
 		.joins = palloc0(Max(1, tree->ninputs - 1) * sizeof(GjJoin)),
 	};

@@ -201,6 +201,19 @@ extern Cost gj_job_cost(const GjTree *tree);
  */
 extern bool gj_relies_on_kept(const GjTree *tree, Cost cost, Cost native_cost);
 
+/*
+ * Is it worth feeding all rows once, so that the daemon keeps them?  The costs are those of
+ * the feed, of another way that needs no daemon, and of what is kept, in the unit of
+ * GJ_NS_COST.
+ */
+extern bool gj_is_worth_keeping(Cost feed, Cost other, Cost kept);
+
+/*
+ * Would a path with the tree take far less time than the native plan, if the daemon had what
+ * it can keep of its inputs?  cost is that with what it has now.
+ */
+extern bool gj_is_promising(const GjTree *tree, Cost cost, double native_ns);
+
 /* The part of it that is copying columns into batches. */
 extern Cost gj_fill_cost(const GjTree *tree);
 

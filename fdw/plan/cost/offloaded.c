@@ -338,6 +338,31 @@ gj_relies_on_kept(const GjTree *tree, Cost cost, Cost native_cost)
 		cost * (1 + with_margin(tree->kept_saving) / gj_job_cost(tree)) >= native_cost;
 }
 
+/*
+ * One use is an attempt that ends with the native plan, and the next one feeds all rows to
+ * keep them.  So each later use must gain much, and few of them must make up for it.
+ */
+#define PROMISING_FACTOR 2
+#define PROMISING_NS 20e6
+#define PROMISING_USES 10
+
+bool
+gj_is_worth_keeping(Cost feed, Cost other, Cost kept)
+{
+	Cost		gain = other - kept;
+
+	return kept * PROMISING_FACTOR <= other && gain >= PROMISING_NS * GJ_NS_COST &&
+		feed - other <= PROMISING_USES * gain;
+}
+
+bool
+gj_is_promising(const GjTree *tree, Cost cost, double native_ns)
+{
+	return !gj_debug_force && tree->promise > 0 && cost >= native_ns * GJ_NS_COST &&
+		gj_is_worth_keeping(cost, native_ns * GJ_NS_COST,
+							Max(0, cost - with_margin(tree->promise)));
+}
+
 Cost
 gj_fill_cost(const GjTree *tree)
 {

@@ -54,6 +54,13 @@ extern void gj_need_some_column(GjInputs *inputs);
  */
 extern void gj_add_kept_forms(GjInputs *inputs);
 
+/*
+ * The share of a table's blocks, 0 to 1, that the daemon would keep once the columns that
+ * the query reads have been used again.  The daemon may serve the relation, which is that of
+ * rel.
+ */
+extern double gj_promised_kept(PlannerInfo *root, RelOptInfo *rel, Relation relation);
+
 /* The form in which a value of the column is returned. */
 extern GjForm gj_payload_form(const Var *var);
 

@@ -26,6 +26,7 @@
 
 #include "job/page_qual.h"
 #include "options.h"
+#include "plan/cost/cost.h"
 #include "plan/expr/expr.h"
 #include "plan/input/input.h"
 
@@ -160,6 +161,44 @@ are_readable(GjInputs *inputs, const GjInput *input, const List *relids, const L
 	}
 	return input->ncolumns + list_length(leaves) <= GJ_MAX_COLUMNS &&
 		inputs->plan->nparameters + gj_count_parameters(leaves) <= GJ_MAX_PARAMETERS;
+}
+
+/* ---- what could be kept ---- */
+
+/* A smaller table is read in a few milliseconds. */
+#define LEAST_PROMISED_BLOCKS 1024
+
+/* Has each column that the query reads a form that can be kept? */
+static bool
+are_columns_short(RelOptInfo *rel, Oid relid)
+{
+	List	   *relids = list_make1_oid(relid);
+	List	   *exprs = list_concat_copy(rel->reltarget->exprs,
+										 extract_actual_clauses(rel->baserestrictinfo, false));
+	ListCell   *lc;
+
+	foreach(lc, pull_var_clause((Node *) exprs, PVC_RECURSE_PLACEHOLDERS))
+	{
+		const Var  *var = lfirst_node(Var, lc);
+		GjColumn	column = {0};
+
+		if (!gj_describe_payload(var->vartype, var->vartypmod, &column) ||
+			(column.encoding == GJ_ENC_VARLENA && may_be_long(relids, var)))
+			return false;
+	}
+	return true;
+}
+
+double
+gj_promised_kept(PlannerInfo *root, RelOptInfo *rel, Relation relation)
+{
+	GjTableFile file;
+
+	if (rel->pages < LEAST_PROMISED_BLOCKS || rel->allvisfrac <= 0 || !is_provable(relation) ||
+		!are_columns_short(rel, RelationGetRelid(relation)))
+		return 0;
+	gj_relation_file(relation, &file.tablespace, &file.database, &file.number);
+	return gj_kept_refused(&gj_query_daemon(gj_query(root))->load, &file) ? 0 : rel->allvisfrac;
 }
 
 /* ---- inputs ---- */

@@ -133,9 +133,11 @@ add_table(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, bool served)
 	{
 		int			walk = walked_attributes(RelationGetDescr(relation), last_attribute(rel));
 		double		kept = served ? gj_expected_kept(root, rel, relation) : 0;
+		double		promised = served && kept < 1 ? gj_promised_kept(root, rel, relation) : 0;
 
 		add_amount(&base->whole, rel, walk, 1);
 		add_amount(&base->fed, rel, walk, 1 - kept);
+		add_amount(&base->promised, rel, walk, 1 - Max(kept, promised));
 	}
 	table_close(relation, NoLock);
 	return heap;
@@ -226,29 +228,60 @@ fill_cost(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base, const GjAmo
 	return cost;
 }
 
+/* What a page feed of this amount costs, if the daemon serves the rest. */
+static Cost
+pages_cost(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base, const GjAmount *read,
+		   int workers)
+{
+	return gj_page_scan_cost(root, rel, read, workers) + fill_cost(root, rel, base, read, workers);
+}
+
+/* The share of the table's pages that an amount has. */
+static double
+share_of(const GjBaserel *base, const GjAmount *read)
+{
+	return base->whole.pages > 0 ? read->pages / base->whole.pages : 1;
+}
+
+/*
+ * Would the daemon serve the only table of a query in far less time than the child scans it?
+ * A join may gain from the child's feed in the meantime.
+ */
+static bool
+is_promising(const PlannerInfo *root, const RelOptInfo *rel, const GjSource *child, Cost pages,
+			 Cost promised)
+{
+	return bms_equal(root->all_baserels, rel->relids) && !gj_debug_force &&
+		gj_is_worth_keeping(pages, child->scan_cost, promised);
+}
+
 void
 gj_offer_pages(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base, Path *child,
 			   int workers, GjSource *source)
 {
 	const GjAmount *fed = &base->fed;
 	const GjAmount *whole = &base->whole;
-	Cost		scan = gj_page_scan_cost(root, rel, fed, workers);
 	GjPrice		pages = {
 		.disabled = whole->scans * gj_disabled_scan(),
-		.cost = scan + fill_cost(root, rel, base, fed, workers),
+		.cost = pages_cost(root, rel, base, fed, workers),
 	};
 	GjPrice		child_price = {.disabled = source->disabled, .cost = source->cost};
+	Cost		promised = base->promised.pages < fed->pages ?
+		Min(pages.cost, pages_cost(root, rel, base, &base->promised, workers)) : pages.cost;
 
-	if (source->path != NULL && !gj_is_cheaper(pages, child_price))
+	if (source->path != NULL && !gj_is_cheaper(pages, child_price) &&
+		(pages.disabled > child_price.disabled ||
+		 !is_promising(root, rel, source, pages.cost, promised)))
 		return;
 	source->feed = GJ_FEED_PAGE;
 	source->tuples = whole->tuples;
-	source->fed = whole->pages > 0 ? fed->pages / whole->pages : 1;
+	source->fed = share_of(base, fed);
+	source->promised_fed = share_of(base, &base->promised);
 	if (fed->pages < whole->pages)
-		source->kept_saving = gj_page_scan_cost(root, rel, whole, workers) +
-			fill_cost(root, rel, base, whole, workers) - pages.cost;
+		source->kept_saving = pages_cost(root, rel, base, whole, workers) - pages.cost;
+	source->promise = pages.cost - promised;
 	source->path = pages_path(root, rel, base, child, workers);
-	source->scan_cost = scan;
+	source->scan_cost = gj_page_scan_cost(root, rel, fed, workers);
 	source->cost = pages.cost;
 	source->disabled = pages.disabled;
 }

@@ -262,7 +262,7 @@ choose_source(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, Path *child, 
 {
 	source->rel = rel;
 	source->partial = workers > 0;
-	source->fed = 1;
+	source->fed = source->promised_fed = 1;
 	if (child != NULL)
 	{
 		source->feed = GJ_FEED_CHILD;
@@ -350,6 +350,7 @@ make_leaf(PlannerInfo *root, RelOptInfo *rel, GjBaserel *base, GjVariant variant
 	leaf->scan_cost = source->scan_cost;
 	leaf->feed_cost = source->cost;
 	leaf->kept_saving = source->kept_saving;
+	leaf->promise = source->promise;
 	leaf->disabled = source->disabled;
 	leaf->workers = source->partial ? source->path->parallel_workers : 0;
 	leaf->ninputs = 1;

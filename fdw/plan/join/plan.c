@@ -66,7 +66,8 @@ add_inputs(GjInputs *inputs, const GjTree *tree)
 		input->name = rte->eref->aliasname;
 	gj_planned_twice(inputs->root, source->rel);
 	input->rows = source->rel->rows;
-	input->kept = input->feed == GJ_FEED_PAGE ? 1 - source->fed : 0;
+	if (input->feed == GJ_FEED_PAGE)
+		input->kept = 1 - (plan->promised ? source->promised_fed : source->fed);
 	base = gj_base_slot(source->rel);
 	input->columns = palloc0(GJ_FORMS_OF_A_COLUMN * (list_length(child->targetlist) + list_length(base->computed) + 1) *
 							 sizeof(GjColumn));

@@ -143,6 +143,7 @@ gj_combine(const GjJoining *joining, const GjClauses *clauses, bool block_only,
 	tree->scan_cost = left->scan_cost + right->scan_cost;
 	tree->feed_cost = left->feed_cost + right->feed_cost;
 	tree->kept_saving = left->kept_saving + right->kept_saving;
+	tree->promise = left->promise + right->promise;
 	tree->disabled = left->disabled + right->disabled;
 	tree->join_cost = join_cost;
 	tree->workers = Max(left->workers, right->workers);

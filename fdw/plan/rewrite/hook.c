@@ -21,9 +21,11 @@
 
 /*
  * A second plan takes about as long as the first one, a millisecond for some joins.  It is
- * made only for queries that cost many times that, in the planner's unit.
+ * made only for queries that cost more, in the planner's unit.  A subquery that is evaluated
+ * for each row of a WITH query can take thousands of times what it costs, because core
+ * expects few rows of that.
  */
-#define LEAST_COST 10000
+#define LEAST_COST 1000
 
 static planner_hook_type previous_hook;
 

@@ -15,7 +15,9 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"gpujoin/joincore/costmodel"
@@ -79,7 +81,8 @@ type Link struct {
 // output goes to the daemon's log. The last line of standard error is the
 // reason that status reports show for a missing device.
 func Main(open func(*slog.Logger) (*Machine, error)) int {
-	stderr := os.Stderr // go-plugin replaces it
+	signal.Ignore(syscall.SIGHUP) // is for the daemon, which may be of the same terminal
+	stderr := os.Stderr           // go-plugin replaces it
 	if os.Getenv(control.Handshake.MagicCookieKey) != control.Handshake.MagicCookieValue {
 		fmt.Fprintln(stderr, "this program is started by gpujoind, and does nothing by itself")
 		return 2

@@ -1,7 +1,5 @@
-/* gpujoin 0.1 */
-
--- complain if script is sourced in psql, rather than via CREATE EXTENSION
-\echo Use "CREATE EXTENSION gpujoin" to load this file. \quit
+-- The objects of the extension. fdw/Makefile makes two scripts of this file: one for CREATE
+-- EXTENSION, and, behind update-0.1.sql, one for ALTER EXTENSION ... UPDATE from version 0.1.
 
 -- Asks the daemon at gpujoin.socket. status is its answer; if there is none,
 -- failure is the reason.

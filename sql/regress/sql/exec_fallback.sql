@@ -1,0 +1,34 @@
+-- Who is told that the native plan runs in place of a job.
+SET gpujoin.debug_force = on;
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE told (a int);
+INSERT INTO told SELECT generate_series(1, 100);
+ANALYZE told;
+SET plan_cache_mode = force_generic_plan;
+PREPARE p AS SELECT count(*) FROM told x JOIN told y USING (a);
+EXECUTE p;
+SHOW gpujoin.log_fallbacks;
+-- planned for the daemon, which is gone when the plan runs
+SET gpujoin.socket = '/nowhere/gone';
+SET gpujoin.log_fallbacks = off;
+EXECUTE p;
+SET gpujoin.log_fallbacks = notice;
+EXECUTE p;
+-- the same reason again, within the minute
+EXECUTE p;
+-- another reason
+SET gpujoin.socket = '';
+EXECUTE p;
+-- the user's wish is no fallback
+SET gpujoin.enabled = off;
+EXECUTE p;
+RESET gpujoin.enabled;
+RESET gpujoin.socket;
+EXECUTE p;
+-- only a superuser may hide what the log has
+CREATE ROLE regress_told;
+SET ROLE regress_told;
+SET gpujoin.log_fallbacks = off;
+RESET ROLE;
+DROP ROLE regress_told;
+DROP TABLE told;
