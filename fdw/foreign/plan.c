@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
@@ -93,7 +94,7 @@ add_conditions(GjInputs *inputs, const Conditions *conditions)
 	plan->plain_parameters = plan->nparameters;
 }
 
-/* The columns that the node's rows need. */
+/* The columns that the node's rows need.  The executor refuses system columns but this one. */
 static Bitmapset *
 columns_read(const RelOptInfo *rel, const List *local)
 {
@@ -101,6 +102,10 @@ columns_read(const RelOptInfo *rel, const List *local)
 
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnums);
 	pull_varattnos((Node *) local, rel->relid, &attnums);
+	if (bms_is_member(SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber, attnums))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"ctid\" of a foreign table cannot be read")));
 	return attnums;
 }
 
