@@ -25,6 +25,7 @@ typedef struct Names
 {
 	const CustomScan *scan;
 	const GjPlan *plan;
+	EState	   *estate;
 	ExplainState *es;
 	bool		known;			/* is offset known? */
 	int			offset;			/* added by set_plan_references */
@@ -233,7 +234,16 @@ explain_condition(const Names *names, const char *label, const List *exprs)
 static const char *
 feed_word(const GjInput *input)
 {
-	return input->feed == GJ_FEED_PAGE ? "page" : "child";
+	switch (input->feed)
+	{
+		case GJ_FEED_PAGE:
+			return "page";
+		case GJ_FEED_MIRROR:
+			return "mirror";
+		case GJ_FEED_CHILD:
+			break;
+	}
+	return "child";
 }
 
 static const char *
@@ -352,6 +362,18 @@ explain_order(const Names *names)
 	ExplainPropertyList("Feed Order", order, names->es);
 }
 
+/* Where the daemon had the rows of an input from that are not fed. */
+static void
+explain_source(const Names *names, int i, const GjReport *report)
+{
+	const GjInput *input = &names->plan->inputs[i];
+
+	if (input->feed == GJ_FEED_MIRROR)
+		gj_explain_mirror(input, report != NULL ? report->pins[i] : NULL, names->estate, names->es);
+	else
+		gj_explain_blocks(report, i, names->es);
+}
+
 /* The inputs of the query: not that of the grouping sets. */
 static void
 explain_inputs(const Names *names, const GjReport *report)
@@ -369,13 +391,13 @@ explain_inputs(const Names *names, const GjReport *report)
 		if (gj_explain_is_text(es))
 		{
 			gj_explain_line(es);
-			appendStringInfo(es->str, "Input: %s (%s), %s feed%s",
+			appendStringInfo(es->str, "Input: %s (%s), %s%s%s",
 							 input_name(names, i), input_columns(names, i),
-							 feed_word(input),
+							 feed_word(input), input->feed == GJ_FEED_MIRROR ? "" : " feed",
 							 names->plan->parallel && !input->partial ? " by one process" : "");
 			explain_estimates(input, es);
 			appendStringInfoChar(es->str, '\n');
-			gj_explain_blocks(report, i, es);
+			explain_source(names, i, report);
 			explain_filters(names, i, report);
 			continue;
 		}
@@ -385,7 +407,7 @@ explain_inputs(const Names *names, const GjReport *report)
 		ExplainPropertyText("Feed", feed_word(input), es);
 		ExplainPropertyBool("Partial", input->partial, es);
 		explain_estimates(input, es);
-		gj_explain_blocks(report, i, es);
+		explain_source(names, i, report);
 		if (gj_is_filtered(names->plan, i))
 			explain_filters(names, i, report);
 		ExplainCloseGroup("Input", NULL, true, es);
@@ -480,7 +502,7 @@ gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
 		   const GjReport *report, List *ancestors, ExplainState *es)
 {
 	Names		names = {
-		.scan = (CustomScan *) node->ss.ps.plan, .plan = plan, .es = es
+		.scan = (CustomScan *) node->ss.ps.plan, .plan = plan, .estate = node->ss.ps.state, .es = es
 	};
 
 	set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
