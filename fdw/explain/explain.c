@@ -31,76 +31,6 @@ typedef struct Names
 	int			offset;			/* added by set_plan_references */
 } Names;
 
-/*
- * The range table entry that a feed's plan scans, as set_plan_references
- * numbers it, or 0.  That of a partitioned table belongs to the Append.
- */
-static int
-scanned_relation(const Plan *plan)
-{
-	Bitmapset  *parents;
-
-	for (; plan != NULL; plan = outerPlan(plan))
-		switch (nodeTag(plan))
-		{
-			case T_SeqScan:
-			case T_IndexScan:
-			case T_IndexOnlyScan:
-			case T_BitmapHeapScan:
-			case T_TidScan:
-			case T_TidRangeScan:
-			case T_SubqueryScan:
-				return ((const Scan *) plan)->scanrelid;
-			case T_Append:
-			case T_MergeAppend:
-				parents = IsA(plan, Append) ? ((const Append *) plan)->apprelids :
-					((const MergeAppend *) plan)->apprelids;
-				return Max(bms_next_member(parents, -1), 0);
-			default:
-				break;
-		}
-	return 0;
-}
-
-/*
- * A node of an upper relation has no relids: then a column that it aggregates
- * tells, or a feed's plan.  core removes trivial scans of subqueries, so that
- * all inputs may lack one of their own.
- */
-static void
-find_offset(Names *names)
-{
-	const CustomScan *scan = names->scan;
-	const GjPlan *plan = names->plan;
-	List	   *vars;
-
-	names->known = true;
-	if (!bms_is_empty(scan->custom_relids))
-	{
-		names->offset = bms_next_member(scan->custom_relids, -1) - plan->first_relid;
-		return;
-	}
-	if (plan->first_relid == GJ_NOT_SHIFTED)
-		return;
-	vars = pull_var_clause((Node *) scan->custom_scan_tlist, PVC_RECURSE_AGGREGATES);
-	if (vars != NIL)
-	{
-		names->offset = linitial_node(Var, vars)->varno - plan->first_relid;
-		return;
-	}
-	for (int i = 0; i < plan->ninputs; i++)
-	{
-		int			rti = scanned_relation(list_nth(scan->custom_plans, i));
-
-		if (rti > 0 && OidIsValid(plan->inputs[i].relid))
-		{
-			names->offset = rti - (int) plan->inputs[i].rti;
-			return;
-		}
-	}
-	names->known = false;
-}
-
 static const char *
 alias(const Names *names, int input)
 {
@@ -485,7 +415,7 @@ explain_job(Names *names, GjAlgorithm algorithm, const GjReport *report)
 	const GjPlan *plan = names->plan;
 	ExplainState *es = names->es;
 
-	find_offset(names);
+	names->known = gj_explain_offset(names->scan, plan, &names->offset);
 	explain_inputs(names, report);
 	explain_order(names);
 	if (algorithm != GJ_ALGORITHM_AUTO)

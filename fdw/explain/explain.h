@@ -32,6 +32,12 @@ extern void gj_explain(CustomScanState *node, const GjPlan *plan,
 					   GjAlgorithm algorithm, const GjReport *report,
 					   List *ancestors, ExplainState *es);
 
+/*
+ * What set_plan_references has added to the numbers of a node's relations.  Returns
+ * false if that is not known.  explain/offset.c.
+ */
+extern bool gj_explain_offset(const CustomScan *scan, const GjPlan *plan, int *offset);
+
 static inline bool
 gj_explain_is_text(const ExplainState *es)
 {
