@@ -559,11 +559,89 @@ CREATE FOREIGN DATA WRAPPER gpujoin_fdw HANDLER gpujoin_fdw_handler VALIDATOR gp
 
 COMMENT ON FOREIGN DATA WRAPPER gpujoin_fdw IS 'tables of other PostgreSQL servers, which gpujoind mirrors as columns';
 
-REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
-REVOKE ALL ON jobs, devices, links, memory, kept, keep_progress FROM PUBLIC;
+-- Begins to mirror a foreign table for the mapping of the current user, and waits until
+-- that is done if it is told so. It is what the first query does, too.
+CREATE FUNCTION mirror(relation regclass, wait boolean DEFAULT false,
+                       OUT state text, OUT rows bigint, OUT reason text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpujoin_mirror'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION mirror(regclass, boolean) IS 'lets gpujoind mirror a foreign table from now on';
+
+CREATE FUNCTION unmirror(relation regclass) RETURNS void
+AS 'MODULE_PATHNAME', 'gpujoin_unmirror'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION unmirror(regclass) IS 'drops the mirror that gpujoind has of a foreign table';
+
+-- missing: rows of the source that the mirror does not have, extra: rows of the mirror that
+-- the source does not have, both at the position.
+CREATE FUNCTION check_mirror(relation regclass,
+                             OUT rows bigint, OUT missing bigint, OUT extra bigint, OUT "position" pg_lsn)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpujoin_check_mirror'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION check_mirror(regclass) IS 'compares the mirror of a foreign table with the source';
+
+-- The mirrors of this database. If there is no answer, failure is the reason.
+CREATE FUNCTION daemon_mirrors(OUT failure text, OUT mirrors pg_catalog.jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpujoin_daemon_mirrors'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION daemon_mirrors() IS 'mirrors that gpujoind has of foreign tables, or the reason why that is not known';
+
+-- A row for each mirrored table of a source and each user mapping. The view is empty if the
+-- daemon does not answer. docs/foreign-sources.md describes the columns.
+CREATE VIEW mirrors(
+    server, "user", schema, "table", relations, state, reason, hint, rows, dead_rows, bytes, device_bytes, position, lag_bytes, lag,
+    retained_wal, since) AS
+    SELECT s.srvname, u.usename, m.schema, m."table", r.relations, m.state, nullif(m.reason, ''), nullif(m.hint, ''), m.rows, m.dead_rows,
+           m.bytes, m.device_bytes, nullif(m.position, '')::pg_catalog.pg_lsn, m.lag_bytes,
+           pg_catalog.make_interval(secs => m.lag_us OPERATOR(pg_catalog./) 1e6), m.retained_wal,
+           nullif(m.since, '')::timestamptz
+    FROM daemon_mirrors() AS d
+         CROSS JOIN pg_catalog.jsonb_to_recordset(d.mirrors) AS m(
+             server oid, mapping oid, schema text, "table" text, state text, reason text, hint text, rows bigint, dead_rows bigint,
+             bytes bigint, device_bytes bigint, position text, lag_bytes bigint, lag_us bigint, retained_wal bigint, since text)
+         LEFT JOIN pg_catalog.pg_foreign_server AS s ON s.oid OPERATOR(pg_catalog.=) m.server
+         LEFT JOIN pg_catalog.pg_user_mappings AS u ON u.umid OPERATOR(pg_catalog.=) m.mapping
+         CROSS JOIN LATERAL (
+             SELECT pg_catalog.array_agg(c.oid::pg_catalog.regclass ORDER BY c.oid)
+             FROM pg_catalog.pg_foreign_table AS f
+                  JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) f.ftrelid
+                  JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+                  CROSS JOIN LATERAL (
+                      SELECT pg_catalog.max(o.option_value) FILTER (WHERE o.option_name OPERATOR(pg_catalog.=) 'schema_name'),
+                             pg_catalog.max(o.option_value) FILTER (WHERE o.option_name OPERATOR(pg_catalog.=) 'table_name')
+                      FROM pg_catalog.pg_options_to_table(f.ftoptions) AS o) AS o(schema, "table")
+             WHERE f.ftserver OPERATOR(pg_catalog.=) m.server
+                   AND coalesce(o.schema, n.nspname::text) OPERATOR(pg_catalog.=) m.schema
+                   AND coalesce(o."table", c.relname::text) OPERATOR(pg_catalog.=) m."table") AS r(relations);
+
+COMMENT ON VIEW mirrors IS 'tables of foreign servers that gpujoind mirrors';
+
+-- The mirrors that are loaded now. rows_total is what the source expects, NULL if it does not know.
+CREATE VIEW mirror_progress(
+    server, "user", schema, "table", state, rows_total, rows_done, since) AS
+    SELECT s.srvname, u.usename, m.schema, m."table", m.state, nullif(m.load_total_rows, -1), m.loaded_rows,
+           nullif(m.since, '')::timestamptz
+    FROM daemon_mirrors() AS d
+         CROSS JOIN pg_catalog.jsonb_to_recordset(d.mirrors) AS m(
+             server oid, mapping oid, schema text, "table" text, state text, loaded_rows bigint, load_total_rows bigint, since text)
+         LEFT JOIN pg_catalog.pg_foreign_server AS s ON s.oid OPERATOR(pg_catalog.=) m.server
+         LEFT JOIN pg_catalog.pg_user_mappings AS u ON u.umid OPERATOR(pg_catalog.=) m.mapping
+    WHERE m.state OPERATOR(pg_catalog.<>) ALL (ARRAY['ready', 'behind', 'failed']);
+
+COMMENT ON VIEW mirror_progress IS 'tables of foreign servers that gpujoind loads now';
+
+REVOKE ALL ON FUNCTION daemon_status(), status(), daemon_mirrors() FROM PUBLIC;
+REVOKE ALL ON jobs, devices, links, memory, kept, keep_progress, mirrors, mirror_progress FROM PUBLIC;
 GRANT USAGE ON SCHEMA gpujoin TO PUBLIC;
-GRANT EXECUTE ON FUNCTION daemon_status(), status() TO pg_monitor;
-GRANT SELECT ON jobs, devices, links, memory, kept, keep_progress TO pg_monitor;
+GRANT EXECUTE ON FUNCTION daemon_status(), status(), daemon_mirrors() TO pg_monitor;
+GRANT SELECT ON jobs, devices, links, memory, kept, keep_progress, mirrors, mirror_progress TO pg_monitor;
 
 -- Only backends that have loaded the library have the planner's hooks.
 DO $$

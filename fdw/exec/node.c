@@ -98,8 +98,10 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	gj_prepare_parameters(&state->values, state->plan, &state->css.ss.ps);
 	state->raw_values = palloc0(Max(1, state->plan->noutputs) * sizeof(Datum));
 	state->raw_nulls = palloc0(Max(1, state->plan->noutputs) * sizeof(bool));
+	state->pins = palloc0(Max(1, ninputs) * sizeof(GjPin *));
 	gj_feeder_init(&state->feeder, state->plan, estate->es_query_cxt);
 	state->report.blocks = state->feeder.blocks;
+	state->report.pins = state->pins;
 	for (int i = 0; i < nchildren; i++)
 	{
 		PlanState  *child;
@@ -160,6 +162,7 @@ run_job(GjState *state)
 	if (unfit != NULL)
 		return gj_fail(&link->conn, "%s", unfit);
 	runtime.parameters = state->values.json.data;
+	runtime.tokens = gj_pin_mirrors(state);
 	return gj_link_connect(link, gj_socket) &&
 		gj_link_open(link, state->plan, &runtime, 1, state->may_rewind) &&
 		gj_kept_open(&state->feeder, link, NULL, state->run_context) &&

@@ -21,6 +21,7 @@
 #include "feed/feed.h"
 #include "job/job.h"
 #include "result/result.h"
+#include "source/source.h"
 
 /* ---- which plan is faster for a join that runs again and again ---- */
 
@@ -99,6 +100,7 @@ typedef struct GjState
 	GjParameterValues values;	/* of plan->parameters */
 	Datum	   *raw_values;		/* OffloadBlock: a row as the daemon returns it */
 	bool	   *raw_nulls;
+	const GjPin **pins;			/* of each input that is a mirror; NULL: it was not read */
 	Tuplestorestate *verified;	/* GJ_MODE_VERIFIED: the rows */
 	TupleTableSlot *verified_slot;
 	GjReport	report;
@@ -139,6 +141,12 @@ extern bool gj_native_next(GjState *state);
  * what the node itself delivers.
  */
 extern TupleTableSlot *gj_native_slot(GjState *state);
+
+/*
+ * exec/mirrors.c: pins the servers of inputs that are mirrors, for GjRuntime.tokens.
+ * Raises an error if that is not possible: the native plan could not read them either.
+ */
+extern const char **gj_pin_mirrors(GjState *state);
 
 /* exec/parallel.c */
 extern Size gj_estimate_dsm(CustomScanState *css, ParallelContext *pcxt);

@@ -25,80 +25,11 @@ typedef struct Names
 {
 	const CustomScan *scan;
 	const GjPlan *plan;
+	EState	   *estate;
 	ExplainState *es;
 	bool		known;			/* is offset known? */
 	int			offset;			/* added by set_plan_references */
 } Names;
-
-/*
- * The range table entry that a feed's plan scans, as set_plan_references
- * numbers it, or 0.  That of a partitioned table belongs to the Append.
- */
-static int
-scanned_relation(const Plan *plan)
-{
-	Bitmapset  *parents;
-
-	for (; plan != NULL; plan = outerPlan(plan))
-		switch (nodeTag(plan))
-		{
-			case T_SeqScan:
-			case T_IndexScan:
-			case T_IndexOnlyScan:
-			case T_BitmapHeapScan:
-			case T_TidScan:
-			case T_TidRangeScan:
-			case T_SubqueryScan:
-				return ((const Scan *) plan)->scanrelid;
-			case T_Append:
-			case T_MergeAppend:
-				parents = IsA(plan, Append) ? ((const Append *) plan)->apprelids :
-					((const MergeAppend *) plan)->apprelids;
-				return Max(bms_next_member(parents, -1), 0);
-			default:
-				break;
-		}
-	return 0;
-}
-
-/*
- * A node of an upper relation has no relids: then a column that it aggregates
- * tells, or a feed's plan.  core removes trivial scans of subqueries, so that
- * all inputs may lack one of their own.
- */
-static void
-find_offset(Names *names)
-{
-	const CustomScan *scan = names->scan;
-	const GjPlan *plan = names->plan;
-	List	   *vars;
-
-	names->known = true;
-	if (!bms_is_empty(scan->custom_relids))
-	{
-		names->offset = bms_next_member(scan->custom_relids, -1) - plan->first_relid;
-		return;
-	}
-	if (plan->first_relid == GJ_NOT_SHIFTED)
-		return;
-	vars = pull_var_clause((Node *) scan->custom_scan_tlist, PVC_RECURSE_AGGREGATES);
-	if (vars != NIL)
-	{
-		names->offset = linitial_node(Var, vars)->varno - plan->first_relid;
-		return;
-	}
-	for (int i = 0; i < plan->ninputs; i++)
-	{
-		int			rti = scanned_relation(list_nth(scan->custom_plans, i));
-
-		if (rti > 0 && OidIsValid(plan->inputs[i].relid))
-		{
-			names->offset = rti - (int) plan->inputs[i].rti;
-			return;
-		}
-	}
-	names->known = false;
-}
 
 static const char *
 alias(const Names *names, int input)
@@ -233,7 +164,16 @@ explain_condition(const Names *names, const char *label, const List *exprs)
 static const char *
 feed_word(const GjInput *input)
 {
-	return input->feed == GJ_FEED_PAGE ? "page" : "child";
+	switch (input->feed)
+	{
+		case GJ_FEED_PAGE:
+			return "page";
+		case GJ_FEED_MIRROR:
+			return "mirror";
+		case GJ_FEED_CHILD:
+			break;
+	}
+	return "child";
 }
 
 static const char *
@@ -354,6 +294,18 @@ explain_order(const Names *names)
 	ExplainPropertyList("Feed Order", order, names->es);
 }
 
+/* Where the daemon had the rows of an input from that are not fed. */
+static void
+explain_source(const Names *names, int i, const GjReport *report)
+{
+	const GjInput *input = &names->plan->inputs[i];
+
+	if (input->feed == GJ_FEED_MIRROR)
+		gj_explain_mirror(input, report != NULL ? report->pins[i] : NULL, names->estate, names->es);
+	else
+		gj_explain_blocks(report, i, names->es);
+}
+
 /* The inputs of the query: not that of the grouping sets. */
 static void
 explain_inputs(const Names *names, const GjReport *report)
@@ -371,13 +323,13 @@ explain_inputs(const Names *names, const GjReport *report)
 		if (gj_explain_is_text(es))
 		{
 			gj_explain_line(es);
-			appendStringInfo(es->str, "Input: %s (%s), %s feed%s",
+			appendStringInfo(es->str, "Input: %s (%s), %s%s%s",
 							 input_name(names, i), input_columns(names, i),
-							 feed_word(input),
+							 feed_word(input), input->feed == GJ_FEED_MIRROR ? "" : " feed",
 							 names->plan->parallel && !input->partial ? " by one process" : "");
 			explain_estimates(names->plan, input, es);
 			appendStringInfoChar(es->str, '\n');
-			gj_explain_blocks(report, i, es);
+			explain_source(names, i, report);
 			explain_filters(names, i, report);
 			continue;
 		}
@@ -387,7 +339,7 @@ explain_inputs(const Names *names, const GjReport *report)
 		ExplainPropertyText("Feed", feed_word(input), es);
 		ExplainPropertyBool("Partial", input->partial, es);
 		explain_estimates(names->plan, input, es);
-		gj_explain_blocks(report, i, es);
+		explain_source(names, i, report);
 		if (gj_is_filtered(names->plan, i))
 			explain_filters(names, i, report);
 		ExplainCloseGroup("Input", NULL, true, es);
@@ -465,7 +417,7 @@ explain_job(Names *names, GjAlgorithm algorithm, const GjReport *report)
 	const GjPlan *plan = names->plan;
 	ExplainState *es = names->es;
 
-	find_offset(names);
+	names->known = gj_explain_offset(names->scan, plan, &names->offset);
 	explain_inputs(names, report);
 	explain_order(names);
 	if (algorithm != GJ_ALGORITHM_AUTO)
@@ -482,7 +434,7 @@ gj_explain(CustomScanState *node, const GjPlan *plan, GjAlgorithm algorithm,
 		   const GjReport *report, List *ancestors, ExplainState *es)
 {
 	Names		names = {
-		.scan = (CustomScan *) node->ss.ps.plan, .plan = plan, .es = es
+		.scan = (CustomScan *) node->ss.ps.plan, .plan = plan, .estate = node->ss.ps.state, .es = es
 	};
 
 	set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);

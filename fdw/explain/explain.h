@@ -21,6 +21,7 @@ typedef struct GjReport
 	GjStats		stats;			/* valid if have_stats */
 	const GjBlockCounts *blocks;	/* of each input; zeros: its table was fed like any
 									 * other */
+	const GjPin *const *pins;	/* of each input; NULL: it is no mirror, or was not read */
 } GjReport;
 
 /*
@@ -30,6 +31,12 @@ typedef struct GjReport
 extern void gj_explain(CustomScanState *node, const GjPlan *plan,
 					   GjAlgorithm algorithm, const GjReport *report,
 					   List *ancestors, ExplainState *es);
+
+/*
+ * What set_plan_references has added to the numbers of a node's relations.  Returns
+ * false if that is not known.  explain/offset.c.
+ */
+extern bool gj_explain_offset(const CustomScan *scan, const GjPlan *plan, int *offset);
 
 static inline bool
 gj_explain_is_text(const ExplainState *es)
@@ -63,6 +70,9 @@ extern void gj_explain_job_stats(const GjStats *stats, ExplainState *es);
  * pin NULL: that is not known, for this reason.
  */
 extern void gj_explain_pin(const GjPin *pin, Oid relid, const char *reason, ExplainState *es);
+
+/* The same of a node's input.  pin NULL: it was not read, and is asked for. */
+extern void gj_explain_mirror(const GjInput *input, const GjPin *pin, EState *estate, ExplainState *es);
 
 /* ---- the aggregation of a query block in EXPLAIN ---- */
 

@@ -3,6 +3,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "explain/explain.h"
 
 /* The position is known if the statement was executed. */
@@ -29,4 +31,18 @@ gj_explain_pin(const GjPin *pin, Oid relid, const char *reason, ExplainState *es
 		ExplainPropertyText("Direct", table->reason, es);
 	else
 		ExplainPropertyText("Mirror", mirror_text(pin), es);
+}
+
+void
+gj_explain_mirror(const GjInput *input, const GjPin *pin, EState *estate, ExplainState *es)
+{
+	const GjMirror *mirror = input->mirror;
+	const char *reason = NULL;
+
+	if (pin == NULL)
+		pin = gj_pin_shown(estate, mirror->serverid,
+						   OidIsValid(mirror->userid) ? mirror->userid : GetUserId(), &reason);
+	es->indent++;
+	gj_explain_pin(pin, input->relid, reason, es);
+	es->indent--;
 }

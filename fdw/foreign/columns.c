@@ -124,17 +124,17 @@ gj_plan_of_columns(Oid relid, Oid userid, const Bitmapset *attnums)
 	return plan;
 }
 
-int
-gj_add_hidden_column(GjInput *input, const GjColumn *column)
+void
+gj_name_hidden_columns(GjInput *input)
 {
 	GjMirror   *mirror = input->mirror;
-	int			i = input->ncolumns + input->nhidden++;
+	int			n = input->ncolumns + input->nhidden;
 
-	input->columns = repalloc(input->columns, (i + 1) * sizeof(GjColumn));
-	mirror->columns = repalloc(mirror->columns, (i + 1) * sizeof(char *));
-	mirror->text = repalloc(mirror->text, (i + 1) * sizeof(bool));
-	input->columns[i] = *column;
-	mirror->columns[i] = gj_remote_column(input->relid, column->attnum);
-	mirror->text[i] = false;
-	return i;
+	mirror->columns = repalloc(mirror->columns, Max(1, n) * sizeof(char *));
+	mirror->text = repalloc(mirror->text, Max(1, n) * sizeof(bool));
+	for (int i = input->ncolumns; i < n; i++)
+	{
+		mirror->columns[i] = gj_remote_column(input->relid, input->columns[i].attnum);
+		mirror->text[i] = false;
+	}
 }

@@ -98,15 +98,12 @@ void
 gj_foreign_get_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
 	struct gj_status status;
-	Cost		startup = gj_startup_cost;
-	Cost		run = gj_return_cost(rel->rows, return_weight(rel));
+	bool		ready = gj_daemon_state(&status) == GJ_DAEMON_READY;
+	Cost		startup;
 
-	if (gj_daemon_state(&status) == GJ_DAEMON_READY)
-	{
+	if (ready)
 		gj_set_machine(&status);
-		startup += gj_kept_cost(&status, rel, rel->tuples);
-	}
-	else
-		startup += cpu_operator_cost * rel->tuples;
-	add_path(rel, (Path *) gj_create_foreign_path(root, rel, startup, startup + run));
+	startup = gj_scan_job_cost(ready ? &status : NULL, rel);
+	add_path(rel, (Path *) gj_create_foreign_path(root, rel, startup,
+												  startup + gj_return_cost(rel->rows, return_weight(rel))));
 }

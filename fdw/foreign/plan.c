@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
@@ -15,9 +16,6 @@
 #include "foreign/wrapper.h"
 #include "plan/expr/expr.h"
 #include "plan/input/input.h"
-
-/* Of all conditions of a job: they stay below the daemon's limits of a document. */
-#define MOST_LEVELS 200
 
 /* The conditions of a scan. */
 typedef struct Conditions
@@ -54,7 +52,7 @@ are_derivable(const List *leaves, Index rti)
 static bool
 fits(const Conditions *conditions, const GjExpr *expr)
 {
-	return expr->levels <= MOST_LEVELS &&
+	return expr->levels <= GJ_MAX_CONDITION_LEVELS &&
 		conditions->bytes + expr->bytes <= GJ_MAX_EXPRESSION_BYTES &&
 		gj_count_parameters(conditions->translator.leaves) <= GJ_MAX_PARAMETERS &&
 		list_length(conditions->translator.leaves) <= GJ_MAX_COLUMNS / 2;
@@ -82,48 +80,6 @@ sort_condition(Conditions *conditions, Expr *clause)
 
 /* ---- the job ---- */
 
-static int
-find_column(const GjInput *input, const GjLeaf *leaf)
-{
-	for (int i = 0; i < input->ncolumns + input->nhidden; i++)
-	{
-		const GjColumn *column = &input->columns[i];
-
-		/* every form is NULL where the value is */
-		if (!input->mirror->text[i] && column->attnum == leaf->var->varattno &&
-			(column->form == leaf->form || !leaf->is_key))
-			return i;
-	}
-	return -1;
-}
-
-/* Gives the leaves their places, with hidden columns for those that have none. */
-static void
-place_leaves(GjInputs *inputs, const List *leaves)
-{
-	GjInput    *input = &inputs->plan->inputs[0];
-	ListCell   *lc;
-
-	foreach(lc, leaves)
-	{
-		GjLeaf	   *leaf = lfirst(lc);
-		GjColumn	column = {0};
-
-		if (leaf->parameter != NULL)
-		{
-			gj_place_leaves(inputs, list_make1(leaf));
-			continue;
-		}
-		leaf->place.input = 0;
-		leaf->place.column = find_column(input, leaf);
-		if (leaf->place.column >= 0)
-			continue;
-		gj_describe_column(inputs, leaf->var, leaf->form, &column);
-		column.type = getBaseTypeAndTypmod(column.type, &column.typmod);
-		leaf->place.column = gj_add_hidden_column(input, &column);
-	}
-}
-
 static void
 add_conditions(GjInputs *inputs, const Conditions *conditions)
 {
@@ -131,13 +87,14 @@ add_conditions(GjInputs *inputs, const Conditions *conditions)
 
 	if (conditions->exprs != NIL)
 	{
-		place_leaves(inputs, conditions->translator.leaves);
+		gj_place_conditions(inputs, 0, conditions->translator.leaves);
+		gj_name_hidden_columns(&plan->inputs[0]);
 		plan->inputs[0].condition = gj_write_expr(gj_conjunction(conditions->exprs));
 	}
 	plan->plain_parameters = plan->nparameters;
 }
 
-/* The columns that the node's rows need. */
+/* The columns that the node's rows need.  The executor refuses system columns but this one. */
 static Bitmapset *
 columns_read(const RelOptInfo *rel, const List *local)
 {
@@ -145,6 +102,10 @@ columns_read(const RelOptInfo *rel, const List *local)
 
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnums);
 	pull_varattnos((Node *) local, rel->relid, &attnums);
+	if (bms_is_member(SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber, attnums))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"ctid\" of a foreign table cannot be read")));
 	return attnums;
 }
 

@@ -24,11 +24,8 @@
  */
 extern GjPlan *gj_plan_of_columns(Oid relid, Oid userid, const Bitmapset *attnums);
 
-/*
- * Adds a column of which only the table's conditions read this form.  Returns its
- * position.
- */
-extern int	gj_add_hidden_column(GjInput *input, const GjColumn *column);
+/* Completes the input's columns that only its conditions read. */
+extern void gj_name_hidden_columns(GjInput *input);
 
 /* ---- rows of the daemon as rows of the table (foreign/rows.c) ---- */
 

@@ -52,6 +52,14 @@ gj_answer_number(JsonbContainer *object, const char *name)
 	return DatumGetFloat8(DirectFunctionCall1(numeric_float8, NumericGetDatum(value->val.numeric)));
 }
 
+int64
+gj_answer_count(JsonbContainer *object, const char *name)
+{
+	JsonbValue *value = member(object, name, jbvNumeric, false);
+
+	return DatumGetInt64(DirectFunctionCall1(numeric_int8, NumericGetDatum(value->val.numeric)));
+}
+
 bool
 gj_answer_bool(JsonbContainer *object, const char *name)
 {

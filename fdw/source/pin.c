@@ -154,8 +154,8 @@ read_answer(Held *held, const Jsonb *answer)
 	if (!held->shown)
 		copy_text(pin->token, sizeof(pin->token), gj_answer_text(root, "token"), "0123456789abcdef");
 	copy_text(pin->position, sizeof(pin->position), gj_answer_text(root, "position"), "0123456789ABCDEF/");
-	pin->waited_us = gj_answer_number(root, "waited_us");
-	pin->age_us = gj_answer_number(root, "age_us");
+	pin->waited_us = gj_answer_count(root, "waited_us");
+	pin->age_us = gj_answer_count(root, "age_us");
 	array = gj_answer_array(root, "tables");
 	if ((int) JsonContainerSize(array) != list_length(held->remotes))
 		ereport(ERROR,

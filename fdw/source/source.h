@@ -98,6 +98,7 @@ extern Jsonb *gj_source_request(Oid serverid, Oid userid, enum gj_source_kind ki
  */
 extern char *gj_answer_text(JsonbContainer *object, const char *name);
 extern double gj_answer_number(JsonbContainer *object, const char *name);
+extern int64 gj_answer_count(JsonbContainer *object, const char *name);
 extern bool gj_answer_bool(JsonbContainer *object, const char *name);
 extern JsonbContainer *gj_answer_array(JsonbContainer *object, const char *name);
 

@@ -71,7 +71,7 @@ func (e *entry) compare(ctx context.Context, r *request) (out checkAnswer, same 
 	if first.Last != second.Last || first.Table != second.Table || !first.Whole {
 		return out, false, nil
 	}
-	if reason, hint := e.unfit(&mirror.Table{Schema: r.Table.Schema, Name: r.Table.Table, Columns: first.All}, r.Columns); reason != "" {
+	if reason, hint := e.unfit(r.Table.name(), first.All, r.Columns); reason != "" {
 		return out, false, &source.Error{SQLState: "55000", Message: "the mirror has other columns than the foreign table", Detail: reason, Hint: hint}
 	}
 	c := newCounter(r.Columns, first.All)

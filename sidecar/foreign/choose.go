@@ -12,7 +12,7 @@ type choice struct {
 	direct       bool
 	reason, hint string // of direct
 	rows         int64
-	held         mirror.Held // of a pinned mirror
+	held         mirror.Held // of a mirror
 }
 
 func mirrored(choices []choice) bool {
@@ -36,17 +36,18 @@ func answers(choices []choice) []tableAnswer {
 // as things are now.
 func (e *entry) choose(r *request, at *mirror.Pin) []choice {
 	choices := make([]choice, len(r.Tables))
-	first := -1
+	first, direct := -1, map[source.Name]bool{}
 	for i := range choices {
-		if choices[i] = e.chooseTable(&r.Tables[i], at); choices[i].direct && first < 0 {
-			first = i
+		if choices[i] = e.chooseTable(&r.Tables[i], at); choices[i].direct {
+			direct[r.Tables[i].name()] = true
+			if first < 0 {
+				first = i
+			}
 		}
 	}
-	if first < 0 || r.Mix {
-		return choices
-	}
 	for i := range choices {
-		if !choices[i].direct {
+		// Several foreign tables may lead to one table, which is read in one way.
+		if !choices[i].direct && first >= 0 && (!r.Mix || direct[r.Tables[i].name()]) {
 			choices[i] = choice{direct: true, rows: choices[i].rows,
 				reason: fmt.Sprintf("%s of the same statement is read directly", r.Tables[first].name()),
 				hint:   "with the server's option mix, tables are read as of different moments"}
@@ -74,27 +75,22 @@ func (e *entry) chooseTable(w *wanted, at *mirror.Pin) choice {
 			return c
 		}
 	}
-	t, state, rows := e.mirrors.Find(w.Schema, w.Table)
-	if t == nil || state != mirror.StateReady {
+	held, ready := mirror.Held{}, false
+	if at != nil {
+		var err error
+		held, err = at.Hold(w.Schema, w.Table)
+		ready = err == nil
+	} else if t, state, rows := e.mirrors.Find(w.Schema, w.Table); t != nil {
+		held, ready = mirror.Held{Table: t.OID, All: t.Columns, Rows: rows}, state == mirror.StateReady
+	}
+	if !ready {
 		c.reason, c.hint = e.unready(w.name())
 		return c
 	}
-	if c.reason, c.hint = e.unfit(t, w.Columns); c.reason != "" {
+	if c.reason, c.hint = e.unfit(w.name(), held.All, w.Columns); c.reason != "" {
 		return c
 	}
-	if at != nil {
-		held, err := at.Hold(w.Schema, w.Table)
-		if err != nil {
-			c.reason, c.hint = e.unready(w.name())
-			return c
-		}
-		// Another mirror may have taken the place of the one that was found.
-		if c.reason, c.hint = e.unfit(&mirror.Table{Schema: w.Schema, Name: w.Table, Columns: held.All}, w.Columns); c.reason != "" {
-			return c
-		}
-		c.held, rows = held, held.Rows
-	}
-	c.direct, c.rows = false, rows
+	c.direct, c.rows, c.held = false, held.Rows, held
 	return c
 }
 
@@ -130,17 +126,17 @@ func (e *entry) unready(name source.Name) (reason, hint string) {
 }
 
 // unfit returns why a mirror does not have columns as they are wanted; "": it has.
-func (e *entry) unfit(t *mirror.Table, columns []wantedColumn) (reason, hint string) {
+func (e *entry) unfit(name source.Name, stored []mirror.Column, columns []wantedColumn) (reason, hint string) {
 	for i := range columns {
 		w := &columns[i]
-		have := find(t.Columns, w.Name)
+		have := find(stored, w.Name)
 		if have != nil {
 			if fits(have, w) {
 				continue
 			}
 			return fmt.Sprintf("column %s has another type at the source", w.Name), "ALTER FOREIGN TABLE … ALTER COLUMN … TYPE, as at the source"
 		}
-		if planned := e.planned(source.Name{Schema: t.Schema, Table: t.Name}); planned != nil {
+		if planned := e.planned(name); planned != nil {
 			for _, c := range planned.Columns {
 				switch {
 				case c.Name == w.Name && c.Generated:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"sync"
 
 	"gpujoin/sidecar/mirror"
@@ -20,12 +19,15 @@ type snapshot interface {
 // Pin is the position of a statement at a server, and a hold on what its tables have there.
 // Its methods are safe for concurrent use.
 type Pin struct {
-	token  string
-	peer   Peer
-	mirror *mirror.Pin // nil: no table is read from its mirror
-	direct snapshot    // nil: no table is read directly
-	tables map[source.Name]*pinned
-	end    func() // called once, when nobody holds the pin any more
+	token    string
+	peer     Peer
+	entry    *entry
+	position string
+	mirror   *mirror.Pin // nil: no table is read from its mirror
+	direct   snapshot    // nil: no table is read directly
+	tables   map[source.Name]*pinned
+	first    *Pin   // whose position this one has, and whose mirror and snapshot it reads; nil: its own
+	end      func() // called once, when nobody holds the pin any more
 
 	mu   sync.Mutex
 	refs int // the owner and the jobs; 0: ended
@@ -65,17 +67,25 @@ func (p *Pin) Release() {
 	if !last {
 		return
 	}
-	if p.mirror != nil {
-		p.mirror.Close()
-	}
-	if p.direct != nil {
-		p.direct.Close()
-	}
+	p.close()
 	p.end()
 }
 
-// errNoPin: the statement of a pin has ended, or it is not one of this daemon.
-var errNoPin = errors.New("the position of the foreign server is not known to gpujoind: it was released, or the daemon has been restarted")
+// close ends what the pin reads.
+func (p *Pin) close() {
+	if p.mirror != nil && (p.first == nil || p.first.mirror != p.mirror) {
+		p.mirror.Close()
+	}
+	if p.direct != nil && (p.first == nil || p.first.direct != p.direct) {
+		p.direct.Close()
+	}
+	if p.first != nil {
+		p.first.Release()
+	}
+}
+
+var errNoPin = &source.Error{SQLState: "55000", Message: "the position of the foreign server is not known to gpujoind",
+	Detail: "it was released, the server's options have changed, or the daemon has been restarted", Hint: "run the transaction again"}
 
 // Find returns the pin of a token, for a job of the same database. The caller releases it.
 func (s *Sources) Find(token string, from Peer) (*Pin, error) {

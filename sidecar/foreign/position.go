@@ -36,42 +36,78 @@ func (s *Sources) pin(ctx context.Context, from Peer, e *entry, r *request) (any
 		return pinAnswer{Position: formatLSN(e.mirrors.Position()), Age: age.Microseconds(), Tables: answers(e.choose(r, nil))}, nil
 	}
 	began := time.Now()
+	p := &Pin{token: newToken(), peer: from, entry: e, refs: 1, tables: map[source.Name]*pinned{}}
+	var choices []choice
+	var age time.Duration
+	var err error
+	if r.Token != "" {
+		choices, err = s.takeAgain(ctx, p, r)
+	} else {
+		choices, age, err = e.take(ctx, p, r)
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	for i := range choices {
+		c := &choices[i]
+		p.tables[r.Tables[i].name()] = &pinned{direct: c.direct, oid: c.held.Table, columns: c.held.All}
+	}
+	s.register(from, p)
+	return pinAnswer{p.token, p.position, time.Since(began).Microseconds(), age.Microseconds(), answers(choices)}, nil
+}
+
+// take makes a pin's position.
+func (e *entry) take(ctx context.Context, p *Pin, r *request) (choices []choice, age time.Duration, err error) {
 	if r.Mirror && e.limit > 0 {
 		e.session.Mirror(r.mirrorable()...)
 	}
 	waiting, cancel := context.WithTimeout(ctx, time.Duration(r.Timeout)*time.Millisecond)
 	defer cancel()
-	p := &Pin{token: newToken(), peer: from, refs: 1, tables: map[source.Name]*pinned{}}
-	var out pinAnswer
-	choices := e.choose(r, nil)
+	choices = e.choose(r, nil)
 	if mirrored(choices) {
-		age, err := e.fresh(waiting, r)
-		if err != nil {
-			return nil, err
+		if age, err = e.fresh(waiting, r); err != nil {
+			return nil, 0, err
 		}
 		p.mirror = e.mirrors.Pin()
-		out.Position, out.Age = formatLSN(p.mirror.Position()), age.Microseconds()
+		p.position = formatLSN(p.mirror.Position())
 		if choices = e.choose(r, p.mirror); !mirrored(choices) { // a mirror has failed meanwhile
 			p.mirror.Close()
 			p.mirror = nil
 		}
 	}
 	if err := e.direct(ctx, p, choices); err != nil {
-		if p.mirror != nil {
-			p.mirror.Close()
-		}
-		return nil, err
+		return nil, 0, err
 	}
 	if p.mirror == nil {
-		out.Position, out.Age = e.positionAfter(waiting), 0
+		p.position, age = e.positionAfter(waiting), 0
 	}
+	return choices, age, nil
+}
+
+// takeAgain gives a pin the position of another one, for other tables.
+func (s *Sources) takeAgain(ctx context.Context, p *Pin, r *request) ([]choice, error) {
+	first, err := s.Find(r.Token, p.peer)
+	if err != nil {
+		return nil, err
+	}
+	p.first = first
+	if first.entry != p.entry {
+		return nil, errNoPin
+	}
+	p.mirror, p.direct, p.position = first.mirror, first.direct, first.position
+	choices := p.entry.choose(r, first.mirror)
 	for i := range choices {
 		c := &choices[i]
-		p.tables[r.Tables[i].name()] = &pinned{direct: c.direct, oid: c.held.Table, columns: c.held.All}
+		switch {
+		case first.mirror == nil:
+			*c = choice{direct: true, rows: c.rows, reason: "the transaction reads tables of this server directly", hint: c.hint}
+		case c.direct && !r.Mix:
+			return nil, &source.Error{SQLState: "55000", Message: fmt.Sprintf("table %s cannot be read at the position of the transaction", r.Tables[i].name()),
+				Detail: c.reason, Hint: "run the transaction again, or set the server's option mix"}
+		}
 	}
-	s.register(from, e, p)
-	out.Token, out.Waited, out.Tables = p.token, time.Since(began).Microseconds(), answers(choices)
-	return out, nil
+	return choices, p.entry.direct(ctx, p, choices)
 }
 
 // mirrorable returns the names of the tables of which a mirror may be made.
@@ -85,15 +121,15 @@ func (r *request) mirrorable() (names []source.Name) {
 }
 
 // register gives a pin to its owner.
-func (s *Sources) register(from Peer, e *entry, p *Pin) {
+func (s *Sources) register(from Peer, p *Pin) {
 	p.end = func() {
 		s.mu.Lock()
 		delete(s.pins, p.token)
 		s.mu.Unlock()
-		s.leave(e)
+		s.leave(p.entry)
 	}
 	s.mu.Lock()
-	e.users++
+	p.entry.users++
 	s.pins[p.token] = p
 	s.mu.Unlock()
 	from.Owner.add(p)
@@ -102,7 +138,7 @@ func (s *Sources) register(from Peer, e *entry, p *Pin) {
 // direct takes a snapshot for the tables that are read directly, if there are any.
 func (e *entry) direct(ctx context.Context, p *Pin, choices []choice) (err error) {
 	for i := range choices {
-		if choices[i].direct {
+		if choices[i].direct && p.direct == nil {
 			bounded, cancel := context.WithTimeout(ctx, directTime)
 			defer cancel()
 			p.direct, err = e.session.snapshot(bounded)

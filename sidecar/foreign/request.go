@@ -26,8 +26,8 @@ type request struct {
 	Mix       bool   `json:"mix"`
 	Mirror    bool   `json:"mirror"` // tables that are not mirrored yet begin to load
 	Show      bool   `json:"show"`
+	Token     string `json:"token"` // a pin whose position is wanted again, for other tables; of UNPIN, the one that ends
 
-	Token   string   `json:"token"`   // UNPIN
 	Wait    int64    `json:"wait_ms"` // MIRROR; negative: until it is there
 	Schema  string   `json:"schema"`  // IMPORT
 	Only    []string `json:"only"`    // IMPORT; nil: all
@@ -112,7 +112,9 @@ func decode(kind Kind, body []byte) (*request, error) {
 		missing = lacks(r.Source == nil, "source") + lacks(r.Schema == "", "schema")
 	case KindCheck:
 		missing = lacks(r.Source == nil, "source") + lacks(r.Table == nil, "table") + lacks(len(r.Columns) == 0, "columns")
-	case KindPin, KindMirror, KindUnmirror, KindSize:
+	case KindPin:
+		missing = lacks(r.Source == nil, "source")
+	case KindMirror, KindUnmirror, KindSize:
 		missing = lacks(r.Source == nil, "source") + lacks(len(r.Tables) == 0, "tables")
 	default:
 		return nil, malformed("kind %d", kind)
@@ -139,18 +141,14 @@ func (r *request) checkNames() error {
 	if len(tables) > mostTables || len(r.Only) > mostTables || len(r.Except) > mostTables {
 		return malformed("more than %d tables", mostTables)
 	}
-	seen := map[source.Name]bool{}
 	for i := range tables {
 		t := &tables[i]
 		switch {
 		case !nameable(t.Schema) || !nameable(t.Table):
 			return malformed("a table without a valid name")
-		case seen[t.name()]:
-			return malformed("table %s twice", t.name())
 		case len(t.Columns) > mostColumns || len(r.Columns) > mostColumns:
 			return malformed("more than %d columns of a table", mostColumns)
 		}
-		seen[t.name()] = true
 		for _, c := range append(t.Columns[:len(t.Columns):len(t.Columns)], r.Columns...) {
 			if !nameable(c.Name) || c.Type == 0 {
 				return malformed("a column without a valid name or type")
@@ -177,9 +175,10 @@ func (r *request) checkValues() (err error) {
 				Hint: "use a database with the encoding UTF8"}
 		}
 	}
-	if r.Timeout < 0 || r.Timeout > mostWait.Milliseconds() || r.Freshness > mostWait.Milliseconds() {
-		return malformed("a time that is negative or longer than a day")
+	if r.Timeout < 0 {
+		return malformed("a negative timeout_ms")
 	}
+	r.Timeout, r.Freshness, r.Wait = min(r.Timeout, mostWait.Milliseconds()), min(r.Freshness, mostWait.Milliseconds()), min(r.Wait, mostWait.Milliseconds())
 	if r.NotBefore != "" {
 		if r.notBefore, err = parseLSN(r.NotBefore); err != nil {
 			return malformed("not_before is no position")

@@ -32,7 +32,7 @@ func (e *entry) mirror(ctx context.Context, r *request) (any, error) {
 	if r.Wait != 0 {
 		waiting, cancel := ctx, context.CancelFunc(func() {})
 		if r.Wait > 0 {
-			waiting, cancel = context.WithTimeout(ctx, time.Duration(min(r.Wait, mostWait.Milliseconds()))*time.Millisecond)
+			waiting, cancel = context.WithTimeout(ctx, time.Duration(r.Wait)*time.Millisecond)
 		}
 		defer cancel()
 		for _, n := range names {

@@ -28,6 +28,8 @@ type Pin struct {
 type seen struct {
 	rows  *rows
 	parts []part
+	table *Table
+	held  Held
 }
 
 // Held is a table of which a pin keeps the rows.
@@ -46,27 +48,33 @@ type Held struct {
 func (p *Pin) Hold(schema, name string) (Held, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, k := range p.kept {
+		if k.table.Schema == schema && k.table.Name == name {
+			return k.held, nil
+		}
+	}
 	t, _, rows := p.s.Find(schema, name)
 	if t == nil {
 		return Held{}, fmt.Errorf("%w: %s.%s is not known", ErrNotReady, schema, name)
 	}
-	if _, ok := p.kept[t.OID]; !ok {
-		r, parts, err := p.parts(t.OID)
-		if err != nil {
-			return Held{}, err
-		}
-		if p.kept == nil {
-			p.kept = map[uint32]seen{}
-		}
-		p.kept[t.OID] = seen{r, parts}
+	r, parts, err := p.parts(t.OID)
+	if err != nil {
+		return Held{}, err
 	}
+	k := seen{rows: r, parts: parts, table: t, held: Held{Table: t.OID, All: t.Columns, Rows: rows}}
 	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	held := Held{Table: t.OID, All: t.Columns, Rows: rows}
-	if now := p.s.tables[t.OID]; now != nil {
-		held.Last, held.Whole = now.last, now.last <= p.commit
+	now := p.s.tables[t.OID]
+	if now == nil || &now.Table != t {
+		p.s.mu.Unlock()
+		return Held{}, fmt.Errorf("%w: %s.%s has just been replaced", ErrNotReady, schema, name)
 	}
-	return held, nil
+	k.held.Last, k.held.Whole = now.last, now.last <= p.commit
+	p.s.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[uint32]seen{}
+	}
+	p.kept[t.OID] = k
+	return k.held, nil
 }
 
 // sees returns what the pin sees of a table.

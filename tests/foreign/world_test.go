@@ -158,7 +158,7 @@ func (w *world) mirror(tables ...string) {
 func (s *session) exec(sql string) {
 	s.t.Helper()
 	if err := s.Exec(bounded(s.t), sql); err != nil {
-		s.t.Fatalf("%s: %v", sql, err)
+		s.t.Fatalf("%s: %s", sql, errorText(err))
 	}
 }
 
@@ -166,7 +166,7 @@ func (s *session) query(sql string) *harness.Result {
 	s.t.Helper()
 	r, err := s.Query(bounded(s.t), sql)
 	if err != nil {
-		s.t.Fatalf("%s: %v", sql, err)
+		s.t.Fatalf("%s: %s", sql, errorText(err))
 	}
 	return r
 }
@@ -175,7 +175,7 @@ func (s *session) one(sql string) string {
 	s.t.Helper()
 	v, err := s.One(bounded(s.t), sql)
 	if err != nil {
-		s.t.Fatalf("%s: %v", sql, err)
+		s.t.Fatalf("%s: %s", sql, errorText(err))
 	}
 	return v
 }

@@ -47,6 +47,7 @@ func All(t *testing.T, s Subject) {
 		{"Sizes", Sizes},
 		{"Tile", Tile},
 		{"Trees", Trees},
+		{"Scans", Scans},
 		{"Values", Values},
 		{"Aggregates", Aggregates},
 		{"AggregateTrees", AggregateTrees},

@@ -196,6 +196,11 @@ extern Cost gj_condition_cost(const struct gj_status *status, double rows, int c
 extern Cost gj_job_cost(const GjTree *tree);
 
 /*
+ * The same of a job that only scans a mirror with its conditions.  status NULL: unknown.
+ */
+extern Cost gj_scan_job_cost(const struct gj_status *status, const RelOptInfo *rel);
+
+/*
  * Would a path with the tree cost as much as the native one, or more, if the daemon had
  * nothing of its inputs?  Both costs are in core's unit.
  */

@@ -331,6 +331,13 @@ gj_job_cost(const GjTree *tree)
 					(tree->key_filters != NULL ? tree->key_filters->saved : 0));
 }
 
+Cost
+gj_scan_job_cost(const struct gj_status *status, const RelOptInfo *rel)
+{
+	return with_margin(gj_startup_cost * gj_machine.cpu +
+					   (status != NULL ? gj_kept_cost(status, rel, rel->tuples) : cpu_operator_cost * rel->tuples));
+}
+
 bool
 gj_relies_on_kept(const GjTree *tree, Cost cost, Cost native_cost)
 {
