@@ -8,6 +8,7 @@
 #include "nodes/extensible.h"
 
 #include "exec/node.h"
+#include "foreign/wrapper.h"
 #include "options.h"
 #include "plan/state.h"
 
@@ -59,4 +60,5 @@ _PG_init(void)
 	gj_install_block_hooks();
 	gj_install_notices();
 	gj_install_rewrites();
+	gj_install_object_hook();
 }

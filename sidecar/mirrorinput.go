@@ -138,6 +138,7 @@ func (j *job) mirrorRead(input int) foreign.Read {
 			Name: in.Mirror.Columns[i], Type: c.Type, Typmod: c.Typmod, Text: in.Mirror.Text[i], Form: c.Form, Scale: c.Scale, Physical: physical[i],
 		})
 	}
+	r.Condition, r.Parameters = j.decoded.Condition(input)
 	if s := j.decoded.Sample; s != nil {
 		r.Sample = &foreign.Sample{Rows: s.Rows, Seed: s.Seed}
 	}

@@ -33,4 +33,7 @@ extern bool gj_foreign_analyze(Relation relation, AcquireSampleRowsFunc *sample,
 
 extern List *gj_foreign_import(ImportForeignSchemaStmt *stmt, Oid serverid);
 
+/* Lets the daemon know of servers and user mappings that are dropped or altered. */
+extern void gj_install_object_hook(void);
+
 #endif							/* FOREIGN_WRAPPER_H */

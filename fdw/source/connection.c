@@ -4,8 +4,8 @@
  *
  * There is one, from the first request on.  An error or a cancel in the middle of a
  * request closes it, because its answer would be taken for that of the next one.
- * At most one request is unanswered at a time.  UNPIN may be sent while an error is
- * handled, so that its answer is read by the next request.
+ * At most one request is unanswered at a time.  Some are sent where nobody can wait or
+ * handle an error, so that their answer is read by the next request.
  */
 #include "postgres.h"
 
@@ -18,10 +18,12 @@
 #include "daemon/connection.h"
 #include "options.h"
 #include "source/request.h"
+#include "source/source.h"
 
 static GjConnection connection = {.fd = -1};
 static uint64 connections;
-static bool unpin_owed;			/* its answer has not been read */
+static uint32 owed;				/* the kind of a request whose answer has not been
+								 * read; 0: none */
 static bool pins_left;			/* pins have ended, and the daemon does not know */
 
 uint64
@@ -35,12 +37,13 @@ disconnect(void)
 {
 	gj_connection_close(&connection);
 	connections++;				/* the pins are lost from here on */
-	unpin_owed = pins_left = false;
+	owed = 0;
+	pins_left = false;
 }
 
 /* Reads the answer to a request. */
 static bool
-receive_answer(enum gj_source_kind kind)
+receive_answer(uint32 kind)
 {
 	struct gj_source answer;
 
@@ -68,9 +71,9 @@ is_connected(void)
 	if (connection.fd < 0)
 		return false;
 	if (gj_socket == NULL || strcmp(connection.socket, gj_socket) != 0 ||
-		(unpin_owed && !receive_answer(GJ_SOURCE_UNPIN)))
+		(owed != 0 && !receive_answer(owed)))
 		return false;
-	unpin_owed = false;
+	owed = 0;
 
 	/* the daemon has ended it, or sends what was not asked for */
 	return !gj_readable(&connection);
@@ -155,13 +158,41 @@ gj_source_unpin(const char *token, bool others)
 	 * one is, the pin ends with the connection, which the last pin closes.
 	 */
 	HOLD_INTERRUPTS();
-	if (!others && (unpin_owed || pins_left))
+	if (!others && (owed != 0 || pins_left))
 		disconnect();
-	else if (unpin_owed)
+	else if (owed != 0)
 		pins_left = true;
 	else if (send_request(GJ_SOURCE_UNPIN, json, length))
-		unpin_owed = true;
+		owed = GJ_SOURCE_UNPIN;
 	else
 		disconnect();
 	RESUME_INTERRUPTS();
+}
+
+bool
+gj_source_close(Oid serverid, Oid mapping)
+{
+	MemoryContext before = CurrentMemoryContext;
+	const uint32 held_off = InterruptHoldoffCount;
+	volatile bool told = false;
+	char		json[64];
+	int			length = snprintf(json, sizeof(json), "{\"server\":%u,\"mapping\":%u}", serverid, mapping);
+
+	PG_TRY();
+	{
+		told = connect_daemon() && send_request(GJ_SOURCE_CLOSE, json, length);
+	}
+	PG_CATCH();
+	{
+		/* the transaction has been committed, so there is nobody to tell */
+		MemoryContextSwitchTo(before);
+		FlushErrorState();
+		InterruptHoldoffCount = held_off;
+	}
+	PG_END_TRY();
+	if (told)
+		owed = GJ_SOURCE_CLOSE;
+	else
+		disconnect();
+	return told;
 }

@@ -93,6 +93,13 @@ extern double gj_source_rows(Oid relid, Oid userid, double *bytes);
 extern Jsonb *gj_source_request(Oid serverid, Oid userid, enum gj_source_kind kind, const char *members);
 
 /*
+ * Tells the daemon, if there is one, that a server or a mapping is not what it was: it
+ * ends the session.  InvalidOid: of all mappings.  For use after a commit: there is no
+ * error, and no wait for the answer.  Returns false if there is no daemon.
+ */
+extern bool gj_source_close(Oid serverid, Oid mapping);
+
+/*
  * The members of an answer.  A member that is missing or of another type is an
  * error.
  */

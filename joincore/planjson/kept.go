@@ -117,14 +117,19 @@ func (j *Job) Passing(input, column int) (*joincore.Checked, error) {
 	if of.condition == nil {
 		return nil, nil
 	}
-	rows := j.plan.Inputs[input].Rows
-	alone := joincore.MapColumns(of.condition, func(c joincore.ColumnRef) joincore.ColumnRef {
-		return joincore.ColumnRef{Column: c.Column}
-	})
+	condition, parameters := j.Condition(input)
 	return joincore.Check(&joincore.Plan{
-		Inputs:     []joincore.Input{{Columns: of.columns, Rows: rows}},
-		Root:       &joincore.Filter{Child: &joincore.Scan{}, Predicate: alone},
+		Inputs:     []joincore.Input{{Columns: of.columns, Rows: j.plan.Inputs[input].Rows}},
+		Root:       &joincore.Filter{Child: &joincore.Scan{}, Predicate: condition},
 		Output:     []joincore.ColumnRef{{Column: column}},
-		Parameters: j.plan.Parameters,
+		Parameters: parameters,
 	})
+}
+
+// Condition returns the condition of an input that is kept or mirrored, as one on the columns of
+// input 0, and the parameters that it reads. nil: it has none.
+func (j *Job) Condition(input int) (joincore.Expr, []joincore.Parameter) {
+	return joincore.MapColumns(j.kept[input].condition, func(c joincore.ColumnRef) joincore.ColumnRef {
+		return joincore.ColumnRef{Column: c.Column}
+	}), j.plan.Parameters
 }

@@ -32,11 +32,13 @@ func readDirect(ctx context.Context, from snapshot, r *Read) (*Rows, error) {
 		}
 		what.Columns = append(what.Columns, e)
 	}
+	what.Where = whereOf(r)
 	d.batch = encode.NewBatch(d.columns)
 	for i := range r.Columns {
 		d.rows.Relation.Columns = append(d.rows.Relation.Columns, r.Columns[i].Physical)
 	}
 	if r.Sample != nil {
+		what.Where = "" // it is a sample of all rows
 		if err := d.choose(ctx, from, &what); err != nil {
 			return nil, err
 		}
@@ -72,20 +74,27 @@ func (d *direct) column(c *Column) (source.Expression, error) {
 	if e.Column() != c.Physical {
 		return source.Expression{}, fmt.Errorf("%w: column %s is not as the job describes it", joincore.ErrInvalid, c.Name)
 	}
-	cast := encode.SQLName(t.OID)
-	if c.Typmod >= 0 {
-		switch t.OID {
-		case numericType:
-			n := c.Typmod - 4
-			cast += fmt.Sprintf("(%d,%d)", n>>16&0xffff, (n&0x7ff^1024)-1024)
-		case bpcharType:
-			cast += fmt.Sprintf("(%d)", c.Typmod-4)
-		case bitType:
-			cast += fmt.Sprintf("(%d)", c.Typmod)
-		}
-	}
 	d.columns = append(d.columns, encode.Source{Encoder: e, From: len(d.columns)})
-	return source.Expression{Column: c.Name, Cast: cast}, nil
+	return source.Expression{Column: c.Name, Cast: castOf(c)}, nil
+}
+
+// castOf returns the type that a column's values are cast to, which has an encoder.
+func castOf(c *Column) string {
+	if c.Text {
+		return encode.SQLName(textType)
+	}
+	cast := encode.SQLName(c.Type)
+	switch {
+	case c.Typmod < 0:
+	case c.Type == numericType:
+		n := c.Typmod - 4
+		cast += fmt.Sprintf("(%d,%d)", n>>16&0xffff, (n&0x7ff^1024)-1024)
+	case c.Type == bpcharType:
+		cast += fmt.Sprintf("(%d)", c.Typmod-4)
+	case c.Type == bitType:
+		cast += fmt.Sprintf("(%d)", c.Typmod)
+	}
+	return cast
 }
 
 // choose makes a read one of a sample, and counts all rows.

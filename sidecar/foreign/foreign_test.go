@@ -14,7 +14,7 @@ import (
 func TestPosition(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	request := pinOf(sourceOf(1), tableOf("a"), tableOf("b"))
+	request := pinRequest(sourceOf(1), tableOf("a"), tableOf("b"))
 	first := must[pinAnswer](w, p, KindPin, request)
 	f := w.opened[0]
 	if !first.Tables[0].Direct || first.Tables[0].Reason != "mirror is loading" || f.snapshots != 1 {
@@ -58,7 +58,7 @@ func TestPosition(t *testing.T) {
 func TestInterval(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	request := pinOf(sourceOf(1), tableOf("a"))
+	request := pinRequest(sourceOf(1), tableOf("a"))
 	must[empty](w, p, KindUnpin, object{"token": must[pinAnswer](w, p, KindPin, request).Token})
 	f := w.opened[0]
 	f.load("a")
@@ -89,7 +89,7 @@ func TestInterval(t *testing.T) {
 func TestDirect(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), tableOf("a"), tableOf("b")))
+	must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a"), tableOf("b")))
 	f := w.opened[0]
 	f.load("a")
 	f.state[source.Name{Schema: "public", Table: "b"}] = source.TableStatus{Name: source.Name{Schema: "public", Table: "b"}, State: source.StateFailed,
@@ -104,24 +104,24 @@ func TestDirect(t *testing.T) {
 		{with(tableOf("a"), "mirror", false), "its option mirror is off"},
 		{tableOf("a", text), "column n has a type that is not mirrored"},
 		{tableOf("a", other), "column n has another type at the source"},
-		{tableOf("a", columnOf("x")), "the mirror has no column x"},
+		{tableOf("a", int8Column("x")), "the mirror has no column x"},
 		{tableOf("b"), "it has no key"},
 		{tableOf("c"), "mirror is loading"},
 	} {
-		got := must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), c.table))
+		got := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), c.table))
 		if got.Tables[0].Reason != c.reason || got.Tables[0].Direct != (c.reason != "") {
 			t.Errorf("%q: %s", c.reason, got)
 		}
 	}
-	together := must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), tableOf("a"), tableOf("b")))
+	together := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a"), tableOf("b")))
 	if !together.Tables[0].Direct || !strings.Contains(together.Tables[0].Reason, `"public"."b" of the same statement`) || together.Tables[1].Hint != "add one" {
 		t.Errorf("%s", together)
 	}
-	mixed := must[pinAnswer](w, p, KindPin, with(pinOf(sourceOf(1), tableOf("a"), tableOf("b")), "mix", true))
+	mixed := must[pinAnswer](w, p, KindPin, with(pinRequest(sourceOf(1), tableOf("a"), tableOf("b")), "mix", true))
 	if mixed.Tables[0].Direct || !mixed.Tables[1].Direct {
 		t.Errorf("%s", mixed)
 	}
-	twice := must[pinAnswer](w, p, KindPin, with(pinOf(sourceOf(1), tableOf("a"), tableOf("a", text)), "mix", true))
+	twice := must[pinAnswer](w, p, KindPin, with(pinRequest(sourceOf(1), tableOf("a"), tableOf("a", text)), "mix", true))
 	if !twice.Tables[0].Direct || !twice.Tables[1].Direct {
 		t.Errorf("a table is read in two ways: %s", twice)
 	}
@@ -131,7 +131,7 @@ func TestDirect(t *testing.T) {
 func TestShow(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	got := must[pinAnswer](w, p, KindPin, with(pinOf(sourceOf(1), tableOf("a")), "show", true))
+	got := must[pinAnswer](w, p, KindPin, with(pinRequest(sourceOf(1), tableOf("a")), "show", true))
 	f := w.opened[0]
 	if got.Token != "" || !got.Tables[0].Direct || got.Tables[0].Reason != "it is not mirrored yet" || len(f.state) != 0 || f.snapshots != 0 || p.Owner.Holds() {
 		t.Errorf("%s: %v, %d snapshots", got, f.state, f.snapshots)
@@ -143,7 +143,7 @@ func TestShow(t *testing.T) {
 func TestAgain(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	request := pinOf(sourceOf(1), tableOf("a"))
+	request := pinRequest(sourceOf(1), tableOf("a"))
 	direct := must[pinAnswer](w, p, KindPin, request)
 	f := w.opened[0]
 	for _, table := range []string{"a", "b"} {
@@ -153,15 +153,15 @@ func TestAgain(t *testing.T) {
 	f.commit(true, "b", 1)
 	first := must[pinAnswer](w, p, KindPin, request)
 	f.commit(true, "b", 2)
-	again := must[pinAnswer](w, p, KindPin, with(pinOf(sourceOf(1), tableOf("b")), "token", first.Token))
+	again := must[pinAnswer](w, p, KindPin, with(pinRequest(sourceOf(1), tableOf("b")), "token", first.Token))
 	must[empty](w, p, KindUnpin, object{"token": first.Token})
 	if again.Position != first.Position || w.rows(p, again.Token, "b") != 1 {
 		t.Errorf("%s, after %s", again, first)
 	}
-	if got := must[pinAnswer](w, p, KindPin, with(pinOf(sourceOf(1), tableOf("b")), "token", direct.Token)); !got.Tables[0].Direct || f.snapshots != 1 {
+	if got := must[pinAnswer](w, p, KindPin, with(pinRequest(sourceOf(1), tableOf("b")), "token", direct.Token)); !got.Tables[0].Direct || f.snapshots != 1 {
 		t.Errorf("%s, %d snapshots", got, f.snapshots)
 	}
-	_, failed := ask[pinAnswer](w, p, KindPin, with(pinOf(sourceOf(1), tableOf("c")), "token", again.Token))
+	_, failed := ask[pinAnswer](w, p, KindPin, with(pinRequest(sourceOf(1), tableOf("c")), "token", again.Token))
 	if failed == nil || failed.SQLState != "55000" || !strings.Contains(failed.Message, `"c" cannot be read at the position`) {
 		t.Errorf("%v", failed)
 	}
@@ -175,7 +175,7 @@ func TestAgain(t *testing.T) {
 func TestHeld(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	request := pinOf(sourceOf(1), tableOf("a"))
+	request := pinRequest(sourceOf(1), tableOf("a"))
 	must[pinAnswer](w, p, KindPin, request)
 	f := w.opened[0]
 	f.load("a")
@@ -195,7 +195,7 @@ func TestHeld(t *testing.T) {
 func TestOwner(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	pin := must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), tableOf("a")))
+	pin := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a")))
 	if len(pin.Token) != 32 {
 		t.Errorf("token %q", pin.Token)
 	}
@@ -226,7 +226,7 @@ func TestOwner(t *testing.T) {
 	if _, err := w.sources.Find(pin.Token, p); err == nil {
 		t.Error("the pin is found after its end")
 	}
-	must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), tableOf("a")))
+	must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a")))
 	if f := w.opened[0]; f.snapshots != 0 || p.Owner.Holds() {
 		t.Error("a pin outlives its connection")
 	}
@@ -237,19 +237,19 @@ func TestOwner(t *testing.T) {
 func TestSessions(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	one := must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), tableOf("a")))
-	must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), tableOf("a")))
-	must[pinAnswer](w, p, KindPin, pinOf(sourceOf(2), tableOf("a")))
+	one := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a")))
+	must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a")))
+	must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(2), tableOf("a")))
 	if len(w.opened) != 2 {
 		t.Fatalf("%d sessions", len(w.opened))
 	}
 	w.opened[0].load("a")
 	w.opened[0].commit(true, "a", 1)
-	held := must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), tableOf("a")))
-	if got := must[pinAnswer](w, p, KindPin, pinOf(sourceOf(2), tableOf("a"))); held.Tables[0].Direct || !got.Tables[0].Direct {
+	held := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a")))
+	if got := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(2), tableOf("a"))); held.Tables[0].Direct || !got.Tables[0].Direct {
 		t.Errorf("a mapping reads the other's mirror: %s", got)
 	}
-	if got := must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1, "password", secret+"2"), tableOf("a"))); len(w.opened) != 3 || !got.Tables[0].Direct {
+	if got := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1, "password", secret+"2"), tableOf("a"))); len(w.opened) != 3 || !got.Tables[0].Direct {
 		t.Errorf("%d sessions: %s", len(w.opened), got)
 	}
 	if w.opened[0].closed || w.rows(p, held.Token, "a") != 1 {
@@ -301,12 +301,64 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestCheck: rows that only one side has are counted; a table that changes meanwhile is
+// compared again, while changes of others do no harm.
+func TestCheck(t *testing.T) {
+	w := newWorld(t)
+	p := w.peer()
+	must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a"), tableOf("b")))
+	f := w.opened[0]
+	f.load("a")
+	f.load("b")
+	f.commit(true, "a", 1, 2, 3)
+	request := object{"source": sourceOf(1), "table": tableOf("a"), "columns": []object{int8Column("n"), int8Column("id")}}
+	changes := 0
+	f.during = func() { f.commit(true, "b", int64(100+changes)); changes++ }
+	for _, c := range []struct {
+		ids  []int64
+		want checkAnswer
+	}{
+		{[]int64{3, 1, 2}, checkAnswer{Rows: 3}},
+		{[]int64{1, 2}, checkAnswer{Rows: 3, Extra: 1}},
+		{[]int64{1, 2, 2, 4, 5}, checkAnswer{Rows: 3, Missing: 3, Extra: 1}},
+		{nil, checkAnswer{Rows: 3, Extra: 3}},
+	} {
+		f.ids = c.ids
+		got := must[checkAnswer](w, p, KindCheck, request)
+		if got.Position == "" {
+			t.Error("no position")
+		}
+		if got.Position = ""; got != c.want {
+			t.Errorf("%v: %+v instead of %+v", c.ids, got, c.want)
+		}
+	}
+	if changes < 4 {
+		t.Errorf("%d changes", changes)
+	}
+	once := true
+	f.ids = []int64{1, 2, 3, 10}
+	f.during = func() {
+		if once {
+			f.commit(true, "a", 10)
+		}
+		once = false
+	}
+	if got := must[checkAnswer](w, p, KindCheck, request); got.Rows != 4 || got.Missing+got.Extra != 0 {
+		t.Errorf("%+v", got)
+	}
+	next := int64(20)
+	f.during = func() { next++; f.commit(true, "a", next) }
+	if _, failed := ask[checkAnswer](w, p, KindCheck, request); failed == nil || failed.SQLState != "55000" {
+		t.Errorf("%v", failed)
+	}
+}
+
 // TestNoMirrors: with a limit of 0, all is read directly.
 func TestNoMirrors(t *testing.T) {
 	w := newWorld(t)
 	w.sources.options.Limit = 0
 	p := w.peer()
-	if got := must[pinAnswer](w, p, KindPin, pinOf(sourceOf(1), tableOf("a"))); !got.Tables[0].Direct || got.Tables[0].Hint == "" || len(w.opened[0].state) != 0 {
+	if got := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), tableOf("a"))); !got.Tables[0].Direct || got.Tables[0].Hint == "" || len(w.opened[0].state) != 0 {
 		t.Errorf("%s", got)
 	}
 	if _, failed := ask[mirrorAnswer](w, p, KindMirror, object{"source": sourceOf(1), "tables": []object{tableOf("a")}}); failed == nil {
@@ -318,7 +370,7 @@ func TestNoMirrors(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	w := newWorld(t)
 	p := w.peer()
-	good := pinOf(sourceOf(1), tableOf("a"))
+	good := pinRequest(sourceOf(1), tableOf("a"))
 	for what, c := range map[string]struct {
 		kind    Kind
 		request object
@@ -328,14 +380,14 @@ func TestMalformed(t *testing.T) {
 		"unknown member":    {KindPin, with(good, secret, 1), "08P01"},
 		"no source":         {KindPin, with(good, "source", nil), "08P01"},
 		"no tables":         {KindSize, object{"source": sourceOf(1)}, "08P01"},
-		"no name":           {KindPin, pinOf(sourceOf(1), tableOf("")), "08P01"},
-		"a long name":       {KindPin, pinOf(sourceOf(1), tableOf(strings.Repeat("x", 300))), "08P01"},
-		"a column's type":   {KindPin, pinOf(sourceOf(1), tableOf("a", object{"name": "id"})), "08P01"},
+		"no name":           {KindPin, pinRequest(sourceOf(1), tableOf("")), "08P01"},
+		"a long name":       {KindPin, pinRequest(sourceOf(1), tableOf(strings.Repeat("x", 300))), "08P01"},
+		"a column's type":   {KindPin, pinRequest(sourceOf(1), tableOf("a", object{"name": "id"})), "08P01"},
 		"a negative time":   {KindPin, with(good, "timeout_ms", -1), "08P01"},
 		"no position":       {KindPin, with(good, "not_before", "x"), "08P01"},
-		"no mapping":        {KindPin, pinOf(sourceOf(0), tableOf("a")), "08P01"},
+		"no mapping":        {KindPin, pinRequest(sourceOf(0), tableOf("a")), "08P01"},
 		"a text for a type": {KindPin, with(good, "mix", secret), "08P01"},
-		"another encoding":  {KindPin, pinOf(with(sourceOf(1), "database_encoding", "LATIN1"), tableOf("a")), "0A000"},
+		"another encoding":  {KindPin, pinRequest(with(sourceOf(1), "database_encoding", "LATIN1"), tableOf("a")), "0A000"},
 		"no server":         {KindClose, object{"mapping": 1}, "08P01"},
 		"no token":          {KindUnpin, object{}, "08P01"},
 		"no schema":         {KindImport, object{"source": sourceOf(1)}, "08P01"},
@@ -353,7 +405,7 @@ func TestMalformed(t *testing.T) {
 // FuzzDecode: no request makes a panic, and no error repeats the options.
 func FuzzDecode(f *testing.F) {
 	for kind, r := range map[Kind]object{
-		KindPin: pinOf(sourceOf(1), tableOf("a")), KindClose: {"server": 1, "mapping": 0}, KindUnpin: {"token": "00"},
+		KindPin: pinRequest(sourceOf(1), tableOf("a")), KindClose: {"server": 1, "mapping": 0}, KindUnpin: {"token": "00"},
 		KindImport: {"source": sourceOf(1), "schema": "public", "only": []string{"x"}},
 	} {
 		text, err := json.Marshal(r)

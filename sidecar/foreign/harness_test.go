@@ -53,6 +53,8 @@ type fake struct {
 	state     map[source.Name]source.TableStatus
 	snapshots int // open
 	questions int
+	ids       []int64 // of the rows that snapshots have
+	during    func()  // called when a snapshot is taken
 	closed    bool
 }
 
@@ -140,11 +142,22 @@ func (f *fake) Close() {
 	f.closed = true
 }
 
-type fakeSnapshot struct{ f *fake }
+type sourceSnapshot struct{ f *fake }
 
-func (n fakeSnapshot) Copy(context.Context, source.Read, func(*source.Batch) error) error { return nil }
+// Copy delivers rows with the ids of the snapshot, for tables of newTable.
+func (n sourceSnapshot) Copy(_ context.Context, what source.Read, deliver func(*source.Batch) error) error {
+	b := &source.Batch{Columns: len(what.Columns)}
+	for _, id := range n.f.ids {
+		b.Rows++
+		for range what.Columns {
+			b.Offsets, b.Lengths = append(b.Offsets, uint32(len(b.Data))), append(b.Lengths, 8)
+			b.Data = binary.BigEndian.AppendUint64(b.Data, uint64(id))
+		}
+	}
+	return deliver(b)
+}
 
-func (n fakeSnapshot) Close() {
+func (n sourceSnapshot) Close() {
 	n.f.mu.Lock()
 	defer n.f.mu.Unlock()
 	n.f.snapshots--
@@ -157,7 +170,12 @@ func (f *fake) snapshot(context.Context) (snapshot, error) {
 		return nil, f.down
 	}
 	f.snapshots++
-	return fakeSnapshot{f}, nil
+	if during := f.during; during != nil {
+		f.mu.Unlock()
+		during()
+		f.mu.Lock()
+	}
+	return sourceSnapshot{f}, nil
 }
 
 // load makes the mirror of a table ready, without rows.
@@ -271,16 +289,16 @@ func sourceOf(mapping int, keywords ...string) object {
 
 func tableOf(name string, columns ...object) object {
 	if columns == nil {
-		columns = []object{columnOf("id"), columnOf("n")}
+		columns = []object{int8Column("id"), int8Column("n")}
 	}
 	return object{"schema": "public", "table": name, "mirror": true, "columns": columns}
 }
 
-func columnOf(name string) object {
+func int8Column(name string) object {
 	return object{"name": name, "type": 20, "typmod": -1, "text": false}
 }
 
-func pinOf(src object, tables ...object) object {
+func pinRequest(src object, tables ...object) object {
 	return object{"source": src, "freshness_ms": -1, "timeout_ms": 200, "mix": false, "mirror": true, "tables": tables, "show": false}
 }
 

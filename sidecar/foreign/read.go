@@ -11,6 +11,10 @@ type Read struct {
 	Extent     func() ([]byte, error)
 	ExtentSize int
 	Sample     *Sample // nil: all rows
+	// Condition is what the job evaluates on the rows, which it does itself: rows for which it is not true
+	// may be left out. Column i of any input is Columns[i]. nil: none.
+	Condition  joincore.Expr
+	Parameters []joincore.Parameter // that Condition reads
 }
 
 // Column is a column that a job reads, in one form.

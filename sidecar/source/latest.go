@@ -149,3 +149,45 @@ func (f Facts) endOfRecord(at LSN) LSN {
 	}
 	return at
 }
+
+// flushPause is how long a position is waited for until somebody looks whether the source has
+// written it.
+const flushPause = 20 * time.Millisecond
+
+// waitFor waits for a position. The source sends WAL that it has written to its disk; what
+// follows the last commit, as records of a page that a query has tidied up, it may keep for
+// many seconds.
+func (s *Session) waitFor(ctx context.Context, at LSN) error {
+	for pause := flushPause; ; pause = 10 * flushPause {
+		bounded, cancel := context.WithTimeout(ctx, pause)
+		err := s.positions.waitFor(bounded, at)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		s.flush(at)
+	}
+}
+
+// flush makes the source write its WAL up to a position, unless it has: a transaction with an
+// empty message, which nobody reads, is committed there. It returns at once.
+func (s *Session) flush(at LSN) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flushing || !s.live {
+		return
+	}
+	s.flushing = true
+	go func() {
+		ctx, cancel := context.WithTimeout(s.ctx, askTime)
+		defer cancel()
+		_, err := s.server.pool.Exec(ctx, `select pg_catalog.set_config('synchronous_commit', 'local', true), pg_catalog.pg_logical_emit_message(true, 'gpujoin', '')
+			where pg_catalog.pg_current_wal_flush_lsn() < $1::text::pg_lsn`, pglogrepl.LSN(at).String())
+		if err != nil {
+			s.log.Debug("the source could not be made to write its WAL", "error", translate("writing WAL", err))
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.flushing = false
+	}()
+}

@@ -68,6 +68,7 @@ type Session struct {
 	reason   error
 	retained int64
 	load     *loadInfo
+	flushing bool // the source is being made to write its WAL
 	entries  map[Name]*entry
 	changed  chan struct{} // closed at the next change of an entry
 }
@@ -255,7 +256,7 @@ func (s *Session) Age() (time.Duration, bool) { return s.positions.age(time.Now(
 // WaitFor returns when the mirrors have reached a position. When ctx ends before, the error
 // says how far they are behind, and why.
 func (s *Session) WaitFor(ctx context.Context, at LSN) error {
-	err := s.positions.waitFor(ctx, at)
+	err := s.waitFor(ctx, at)
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gpujoin/sidecar/source"
+	"gpujoin/tests/harness"
 )
 
 // kinds has a column of each sort that the stream must carry.
@@ -204,4 +205,24 @@ func TestPreparedAndAddedColumns(t *testing.T) {
 	w.mirror("t")
 	w.same("t")
 	w.sound()
+}
+
+// TestUnwritten: a position is reached soon that is behind WAL which the source has not
+// written to its disk: no commit follows it.
+func TestUnwritten(t *testing.T) {
+	w := newWorld(t, newCluster(t, harness.Settings{"wal_writer_delay": "10s", "autovacuum": "off"}), "create table t (id int8 primary key)")
+	w.open(source.Options{})
+	w.mirror("t")
+	w.barrier()
+	var slowest time.Duration
+	for i := range 5 {
+		w.exec("select pg_logical_emit_message(false, 'test', 'unwritten')")
+		began := time.Now()
+		w.barrier()
+		slowest = max(slowest, time.Since(began))
+		w.exec(fmt.Sprintf("insert into t values (%d)", i))
+	}
+	if slowest > 2*time.Second {
+		t.Errorf("a position was reached after %v", slowest)
+	}
 }
