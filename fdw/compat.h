@@ -529,7 +529,7 @@ gj_is_type_name(const char *text)
 	int32		typmod;
 
 #if PG_VERSION_NUM >= 160000
-	ErrorSaveContext missing = {T_ErrorSaveContext};
+	ErrorSaveContext missing = {.type = T_ErrorSaveContext};
 
 	return parseTypeString(text, &type, &typmod, (Node *) &missing);
 #else

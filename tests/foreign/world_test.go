@@ -41,7 +41,8 @@ func run(m *testing.M) int {
 }
 
 func start(o foreign.Options) (*foreign.World, error) {
-	settings := harness.Settings{"shared_buffers": "64MB", "lock_timeout": "'30s'"}
+	// each test has a slot, and one more while its tables load
+	settings := harness.Settings{"shared_buffers": "64MB", "lock_timeout": "'30s'", "max_replication_slots": "60", "max_wal_senders": "60"}
 	maps.Copy(settings, o.Source)
 	o.Source = settings
 	o.Daemon = harness.DaemonOptions{"calibrate": "false", "extent-size": "1MB", "memory-budget": "1GB"}

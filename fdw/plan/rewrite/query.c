@@ -120,7 +120,7 @@ may_be_missing(const Node *from, int number)
 				return false;
 		return true;
 	}
-	join = castNode(JoinExpr, from);
+	join = castNode(JoinExpr, unconstify(Node *, from));
 	if ((join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT) &&
 		!may_be_missing(join->larg, number))
 		return false;
