@@ -94,16 +94,39 @@ return_weight(const RelOptInfo *rel)
 	return weight;
 }
 
+/*
+ * Adds the conditions that the node evaluates, for instance those with subqueries: on all
+ * rows that the daemon returns.
+ */
+static void
+add_local_costs(PlannerInfo *root, const RelOptInfo *rel, double *rows, Cost *startup, Cost *run)
+{
+	List	   *local = gj_local_conditions(root, rel);
+	Selectivity passing;
+	QualCost	cost;
+
+	if (local == NIL)
+		return;
+	passing = clauselist_selectivity(root, local, rel->relid, JOIN_INNER, NULL);
+	*rows = Max(*rows, Min(rel->tuples, *rows / Max(passing, 1e-9)));
+	cost_qual_eval(&cost, local, root);
+	*startup += cost.startup;
+	*run += cost.per_tuple * *rows;
+}
+
 void
 gj_foreign_get_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 {
 	struct gj_status status;
 	bool		ready = gj_daemon_state(&status) == GJ_DAEMON_READY;
+	double		rows = rel->rows;
 	Cost		startup;
+	Cost		run = 0;
 
 	if (ready)
 		gj_set_machine(&status);
 	startup = gj_scan_job_cost(ready ? &status : NULL, rel);
-	add_path(rel, (Path *) gj_create_foreign_path(root, rel, startup,
-												  startup + gj_return_cost(rel->rows, return_weight(rel))));
+	add_local_costs(root, rel, &rows, &startup, &run);
+	run += gj_return_cost(rows, return_weight(rel));
+	add_path(rel, (Path *) gj_create_foreign_path(root, rel, startup, startup + run));
 }

@@ -78,6 +78,20 @@ sort_condition(Conditions *conditions, Expr *clause)
 	conditions->local = lappend(conditions->local, clause);
 }
 
+List *
+gj_local_conditions(PlannerInfo *root, const RelOptInfo *rel)
+{
+	Conditions	conditions = {
+		.translator = {.root = root, .kept = true, .restarts = true},
+		.rti = rel->relid
+	};
+	ListCell   *lc;
+
+	foreach(lc, extract_actual_clauses(rel->baserestrictinfo, false))
+		sort_condition(&conditions, lfirst(lc));
+	return conditions.local;
+}
+
 /* ---- the job ---- */
 
 static void

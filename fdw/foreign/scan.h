@@ -8,6 +8,7 @@
 
 #include "fmgr.h"
 #include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
 
 #include "exec/parameters.h"
 #include "explain/explain.h"
@@ -26,6 +27,9 @@ extern GjPlan *gj_plan_of_columns(Oid relid, Oid userid, const Bitmapset *attnum
 
 /* Completes the input's columns that only its conditions read. */
 extern void gj_name_hidden_columns(GjInput *input);
+
+/* The table's conditions that the daemon does not evaluate (foreign/plan.c). */
+extern List *gj_local_conditions(PlannerInfo *root, const RelOptInfo *rel);
 
 /* ---- rows of the daemon as rows of the table (foreign/rows.c) ---- */
 
