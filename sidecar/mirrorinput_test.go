@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,13 @@ func (f *fakePins) Read(ctx context.Context, r foreign.Read) (*foreign.Rows, err
 	return out, nil
 }
 
+// seen returns the reads so far, and how many jobs hold the position.
+func (f *fakePins) seen() ([]foreign.Read, int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.reads), f.held
+}
+
 // released waits until no job holds the position.
 func (f *fakePins) released(r *rig) {
 	r.t.Helper()
@@ -177,7 +185,8 @@ func TestScanOfMirror(t *testing.T) {
 			c.Close()
 		}
 		f.released(r)
-		if read := f.reads[0]; read.Schema != "s" || read.Table != "t" || len(read.Columns) != 3 || read.Columns[1].Name != "n" ||
+		reads, _ := f.seen()
+		if read := reads[0]; read.Schema != "s" || read.Table != "t" || len(read.Columns) != 3 || read.Columns[1].Name != "n" ||
 			!read.Columns[2].Text || read.Columns[1].Text || read.Columns[2].Type != 25 || read.Sample != nil {
 			t.Errorf("%+v", read)
 		}
@@ -215,8 +224,8 @@ func TestJoinWithMirror(t *testing.T) {
 	}
 	stats, err := c.Stats()
 	must(t, err)
-	if len(f.reads) != 1 || stats.RowsIn != 3200 || f.held != 1 || stats.BytesIn == 0 {
-		t.Errorf("%d reads, %d rows in, %d held", len(f.reads), stats.RowsIn, f.held)
+	if reads, held := f.seen(); len(reads) != 1 || stats.RowsIn != 3200 || held != 1 || stats.BytesIn == 0 {
+		t.Errorf("%d reads, %d rows in, %d held", len(reads), stats.RowsIn, held)
 	}
 	c.Close()
 	f.released(r)
@@ -247,8 +256,8 @@ func TestFilterOfMirror(t *testing.T) {
 	must(t, c.Fed(shm.Fed{}))
 	below := filterRows(f.rows, func(v []backend.Value) bool { return v[0] != nil && v[0][0] < 20 })
 	sameRows(t, runMirrors(t, c, 1, resultShapes), joinOf(large, below))
-	if len(f.reads) != 1 {
-		t.Errorf("%d reads", len(f.reads))
+	if reads, _ := f.seen(); len(reads) != 1 {
+		t.Errorf("%d reads", len(reads))
 	}
 	c.Close()
 	f.released(r)
@@ -264,8 +273,8 @@ func TestSampleOfMirror(t *testing.T) {
 	got := runMirrors(t, c, 1, tableShapes)
 	stats, err := c.Stats()
 	must(t, err)
-	if len(got) != 300 || stats.RowsIn != 5000 || *f.reads[0].Sample != (foreign.Sample{Rows: 300, Seed: 5}) {
-		t.Errorf("%d rows of %d, %+v", len(got), stats.RowsIn, f.reads[0].Sample)
+	if reads, _ := f.seen(); len(got) != 300 || stats.RowsIn != 5000 || *reads[0].Sample != (foreign.Sample{Rows: 300, Seed: 5}) {
+		t.Errorf("%d rows of %d, %+v", len(got), stats.RowsIn, reads[0].Sample)
 	}
 }
 

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -40,6 +41,9 @@ type arena struct {
 	memory kept.Memory
 	size   int                  // of an extent
 	gone   func(content uint64) // nil: nobody is told
+	// reclaim frees what can be made again, and reports whether it has. It takes Server.mu. nil: there
+	// is nothing.
+	reclaim func() bool
 
 	mu    sync.Mutex
 	all   []*extent
@@ -75,8 +79,14 @@ const spanAlign = 64
 func alignUp(n, to int) int { return (n + to - 1) / to * to }
 
 // alloc returns a span of n bytes of unspecified content. The error wraps ErrMemory, or
-// ErrTooLong if no extent has so many bytes.
-func (a *arena) alloc(n int) (span, error) { return a.allocate(n, 0) }
+// ErrTooLong if no extent has so many bytes. What readers can have made again gives way.
+func (a *arena) alloc(n int) (span, error) {
+	s, err := a.allocate(n, 0)
+	if errors.Is(err, ErrMemory) && a.reclaim != nil && a.reclaim() {
+		return a.allocate(n, 0)
+	}
+	return s, err
+}
 
 // allocSpare is for what mirrors can do without: it leaves an eighth of the limit to them.
 func (a *arena) allocSpare(n int) (span, error) { return a.allocate(n, a.limit/8) }

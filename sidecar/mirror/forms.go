@@ -59,6 +59,24 @@ func (st *storage) dropForms(a *arena) {
 	st.forms.made = nil
 }
 
+// dropForms gives the memory of all forms back that nobody reads, and reports whether there were any.
+func (s *Server) dropForms() (dropped bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tables {
+		if t.rows == nil {
+			continue
+		}
+		for _, seg := range t.rows.published.segments {
+			if st := seg.shown; st.refs == 1 && len(st.forms.made) > 0 {
+				st.dropForms(s.arena)
+				dropped = true
+			}
+		}
+	}
+	return dropped
+}
+
 // formSource is the rows of a column that a form is made of.
 type formSource struct {
 	storage *storage

@@ -290,6 +290,39 @@ func TestFormsWithoutMemory(t *testing.T) {
 	}
 }
 
+// TestFormsGiveWay: rows that arrive get the memory of forms that nobody reads.
+func TestFormsGiveWay(t *testing.T) {
+	fill := func(reading bool) (rows int64) {
+		memory := &heap{size: 1 << 17}
+		s := New(memory, Options{})
+		m := formsReady(t, s, 17000)
+		p := s.Pin()
+		r, _ := readForms(t, p, Read{})
+		memory.most = memory.live
+		if !reading {
+			p.Close()
+		}
+		for ; rows < 40000; rows++ {
+			if err := s.Change(&Change{Table: 1, Op: Insert, New: formRow(17000+rows, 0)}); err != nil {
+				if !errors.Is(err, ErrMemory) {
+					t.Error(err)
+				}
+				break
+			}
+			m.commit()
+			m.lsn += 10
+		}
+		if reading {
+			checkForms(t, r, 17000)
+			p.Close()
+		}
+		return rows
+	}
+	if with, without := fill(true), fill(false); with < 100 || without < with+5000 {
+		t.Errorf("there is memory for %d rows beside forms that are read, for %d in place of them", with, without)
+	}
+}
+
 // TestUnfitForm: a value without a representation fails reads of that form, and no others.
 func TestUnfitForm(t *testing.T) {
 	s := New(&heap{size: 1 << 17}, Options{})

@@ -56,7 +56,7 @@ type table struct {
 func New(m Memory, o Options) *Server {
 	a := &account{limit: o.Limit, held: o.Held}
 	s := &Server{account: a, arena: newArena(m, a), tables: map[uint32]*table{}, garbage: make(chan struct{}, 1)}
-	s.arena.gone = o.Gone
+	s.arena.gone, s.arena.reclaim = o.Gone, s.dropForms
 	return s
 }
 
