@@ -99,6 +99,7 @@ gj_link_init(GjLink *link, MemoryContext context)
 	gj_connection_init(&link->conn, context);
 	gj_extents_init(&link->extents, &link->conn, 0);
 	link->participant = ParallelWorkerNumber;
+	link->queue_ms = gj_queue_timeout;
 }
 
 void
@@ -224,7 +225,7 @@ gj_link_open(GjLink *link, const GjPlan *plan, const GjRuntime *runtime,
 {
 	StringInfoData json;
 	struct gj_open body = {
-		.queue_timeout_ms = plan->promised ? 0 : gj_queue_timeout,
+		.queue_timeout_ms = plan->promised ? 0 : link->queue_ms,
 		.flags = rewindable ? GJ_OPEN_REWIND : 0,
 		.participants = participants,
 		.participant = link->participant
@@ -246,7 +247,7 @@ bool
 gj_link_admitted(GjLink *link)
 {
 	return link->admitted ||
-		admitted(link, Min(gj_queue_timeout, INT_MAX / 2) +
+		admitted(link, Min(link->queue_ms, INT_MAX / 2) +
 				 Min(gj_connect_timeout, INT_MAX / 2));
 }
 

@@ -85,6 +85,7 @@ typedef struct GjLink
 {
 	GjConnection conn;
 	GjExtents	extents;
+	int			queue_ms;		/* for which the daemon may let the job wait for memory */
 	bool		admitted;		/* the daemon answered OPEN or ATTACH */
 	uint32		early;			/* bytes of PAGES sent before that */
 	bool		rewindable;		/* inputs are kept for another run */

@@ -11,6 +11,9 @@
 #include "foreign/scan.h"
 #include "options.h"
 
+/* How long a scan waits for memory at least: it is an error if there is none. */
+#define LEAST_QUEUE_MS 60000
+
 static int
 sqlstate_of(GjFault fault)
 {
@@ -50,6 +53,7 @@ gj_scan_open(GjLink *link, const GjPlan *plan, const GjPin *pin, const char *par
 		.seed = sample > 0 ? (int64) (gj_now_us() & PG_INT32_MAX) : 0
 	};
 
+	link->queue_ms = Max(gj_queue_timeout, LEAST_QUEUE_MS);
 	if (!gj_link_connect(link, gj_socket) ||
 		!gj_link_open(link, plan, &runtime, 1, rewindable) ||
 		!gj_link_admitted(link) ||

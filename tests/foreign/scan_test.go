@@ -268,6 +268,10 @@ func TestPartitions(t *testing.T) {
 			p.same(q)
 		}
 		p.settle("events_1", "events_2")
+		p.local.exec("analyze events")
+		if n := p.local.one("select reltuples::int from pg_class where oid = 'events'::regclass"); n != "1000" {
+			t.Errorf("%s rows are counted", n)
+		}
 	}
 }
 
