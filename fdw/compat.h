@@ -24,9 +24,12 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 #if PG_VERSION_NUM >= 160000
+#include "nodes/queryjumble.h"
 #include "parser/parse_relation.h"
 #include "rewrite/rewriteManip.h"
 #include "varatt.h"
+#else
+#include "utils/queryjumble.h"
 #endif
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"

@@ -640,7 +640,42 @@ CREATE VIEW stat_devices AS
 
 COMMENT ON VIEW stat_devices IS 'devices on which gpujoind can run joins, their memory and what runs on them';
 
-GRANT SELECT ON stat_daemon, stat_jobs, stat_progress_job, stat_devices TO PUBLIC;
+-- Of each role, database and query that was planned with jobs, what became of them. The
+-- library must be in shared_preload_libraries.
+CREATE FUNCTION stat_statements(
+    OUT userid oid, OUT dbid oid, OUT queryid bigint, OUT calls bigint, OUT offloaded bigint, OUT jobs bigint,
+    OUT feed_ms double precision, OUT join_ms double precision, OUT return_ms double precision,
+    OUT expected_native_ms double precision, OUT fallbacks bigint, OUT reasons pg_catalog.jsonb,
+    OUT stats_since timestamp with time zone)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpujoin_stat_statements'
+LANGUAGE C VOLATILE PARALLEL SAFE ROWS 1000;
+
+COMMENT ON FUNCTION stat_statements() IS 'what became of the jobs of each query';
+
+CREATE VIEW stat_statements AS SELECT * FROM stat_statements();
+
+COMMENT ON VIEW stat_statements IS 'what became of the jobs of each query';
+
+CREATE FUNCTION stat_statements_info(OUT dealloc bigint, OUT stats_reset timestamp with time zone)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpujoin_stat_statements_info'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION stat_statements_info() IS 'how many queries were dropped from stat_statements, and since when';
+
+CREATE VIEW stat_statements_info AS SELECT * FROM stat_statements_info();
+
+COMMENT ON VIEW stat_statements_info IS 'how many queries were dropped from stat_statements, and since when';
+
+CREATE FUNCTION stat_statements_reset() RETURNS timestamp with time zone
+AS 'MODULE_PATHNAME', 'gpujoin_stat_statements_reset'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION stat_statements_reset() IS 'empties stat_statements';
+
+REVOKE ALL ON FUNCTION stat_statements_reset() FROM PUBLIC;
+GRANT SELECT ON stat_daemon, stat_jobs, stat_progress_job, stat_devices, stat_statements, stat_statements_info TO PUBLIC;
 
 REVOKE ALL ON FUNCTION daemon_status(), status() FROM PUBLIC;
 REVOKE ALL ON jobs, devices, links, memory, kept, keep_progress FROM PUBLIC;

@@ -193,6 +193,7 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->first_relid);
 	put(&numbers, plan->has_native);
 	put(&numbers, plan->forced);
+	put_double(&numbers, plan->native_ns);
 	put(&numbers, plan->relies_on_kept);
 	put(&numbers, plan->promised);
 	put_text(&numbers, &nodes, plan->defect);
@@ -440,6 +441,7 @@ gj_plan_read(CustomScan *scan)
 	plan->first_relid = get(&source);
 	plan->has_native = get(&source);
 	plan->forced = get(&source);
+	plan->native_ns = get_double(&source);
 	plan->relies_on_kept = get(&source);
 	plan->promised = get(&source);
 	plan->defect = get_text(&source);

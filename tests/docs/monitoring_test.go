@@ -22,6 +22,28 @@ func TestStatisticsColumns(t *testing.T) {
 	}
 }
 
+// It also explains those of stat_statements, which a function names, and each reason.
+func TestStatementColumns(t *testing.T) {
+	_, columns, _ := strings.Cut(read(t, "sql", "gpujoin.sql"), "CREATE FUNCTION stat_statements(")
+	columns, _, _ = strings.Cut(columns, "RETURNS")
+	_, table, _ := strings.Cut(read(t, "docs", "monitoring.md"), "## Statistics of queries")
+	_, table, _ = strings.Cut(table, "|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	code, documented := all(`OUT (\w+) `, columns), all("(?m)^\\| `(\\w+)` \\|", table)
+	if len(code) < 10 || !slices.Equal(code, documented) {
+		t.Errorf("%v\nmonitoring.md: %v", code, documented)
+	}
+	reasons := all(`\[GJ_WHY_\w+\] = "(\w+)"`, read(t, "fdw", "stats", "statements.c"))
+	for _, reason := range reasons {
+		if !strings.Contains(table, "`"+reason+"`: ") {
+			t.Errorf("monitoring.md does not explain the reason %s", reason)
+		}
+	}
+	if len(reasons) != 4 {
+		t.Errorf("%v", reasons)
+	}
+}
+
 // monitoring.md explains every wait event, and no other.
 func TestWaitEventNames(t *testing.T) {
 	code := all(`\[GJ_EVENT_\w+\] = "(\w+)"`, read(t, "fdw", "daemon", "wait_event.c"))

@@ -50,3 +50,8 @@ SELECT * FROM gpujoin.stat_devices;
 RESET gpujoin.socket;
 DROP TABLE counted;
 DROP ROLE regress_stats;
+-- counts of statements need shared memory
+SELECT * FROM gpujoin.stat_statements;
+SELECT * FROM gpujoin.stat_statements_info;
+SELECT gpujoin.stat_statements_reset();
+SET gpujoin.stat_statements_max = 5;
