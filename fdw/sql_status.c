@@ -16,6 +16,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
+#include "utils/tuplestore.h"
 
 #include "daemon/job_session.h"
 #include "options.h"
