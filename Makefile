@@ -33,13 +33,16 @@ UNITDIR ?= /lib/systemd/system
 MANDIR ?= /usr/local/share/man
 STATICCHECK := build/bin/staticcheck-v0.8.2
 DEADCODE := build/bin/deadcode-v0.40.0
+NFPM := build/bin/nfpm-v2.45.0
+# Installed servers whose headers are installed, too.
+DEB_SERVERS = $(patsubst /usr/include/postgresql/%/server/postgres.h,/usr/lib/postgresql/%/bin/pg_config,$(wildcard /usr/include/postgresql/*/server/postgres.h))
 
 export PG_CONFIG
 export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build compile install uninstall demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
+.PHONY: help setup build compile install uninstall deb deb-test demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -65,6 +68,12 @@ install: ## install what make compile has built, and gpujoin-cuda if it was buil
 
 uninstall: ## remove what make install has installed; the configuration and measured rates stay (as root)
 	@PG_CONFIG="$(PG_CONFIG)" DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" UNITDIR="$(UNITDIR)" MANDIR="$(MANDIR)" tools/install.sh uninstall
+
+deb: compile $(NFPM) ## make Debian packages of the daemon and of the extension for all servers with headers, or PG_CONFIG's; build/deb
+	@GO="$(GO)" NFPM="$(CURDIR)/$(NFPM)" tools/deb.sh $(if $(filter command environment,$(firstword $(origin PG_CONFIG))),"$(PG_CONFIG)",$(DEB_SERVERS))
+
+deb-test: ## install, update, remove and purge the packages of make deb in a Debian 12 in a directory (as root)
+	@tools/deb-test.sh
 
 demo: build ## load TPC-H SF 0.1 into a private server and run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
@@ -143,6 +152,11 @@ $(DEADCODE):
 
 build/bin/promtool:
 	@tools/fetch-promtool.sh
+
+$(NFPM):
+	@echo "building nfpm, which makes packages"
+	@GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
+	@mv build/bin/nfpm $@
 
 clean: ## remove build results and the files of private servers
 	@if [ -e build/run.elsewhere ]; then rm -rf "$$(cat build/run.elsewhere)"; fi

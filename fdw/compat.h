@@ -6,15 +6,19 @@
 
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "commands/explain.h"
 #include "executor/execPartition.h"
+#include "executor/instrument.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "parser/parse_type.h"
 #include "pgstat.h"
 #include "storage/buf_internals.h"
@@ -25,19 +29,48 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
+#include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
+#include "nodes/queryjumble.h"
 #include "parser/parse_relation.h"
 #include "rewrite/rewriteManip.h"
 #include "varatt.h"
+#else
+#include "utils/queryjumble.h"
 #endif
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "gpujoin supports PostgreSQL 15 to 18"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "gpujoin supports PostgreSQL 15 to 19"
+#endif
+
+/* Since 19, the node that drops equal neighbours has the name of one that is gone. */
+#if PG_VERSION_NUM >= 190000
+#define UpperUniquePath UniquePath
+#define T_UpperUniquePath T_UniquePath
+#define GJ_BEFORE_19(...)
+#else
+#define GJ_BEFORE_19(...) __VA_ARGS__
+#endif
+
+/* Since 19, a planner hook is told what EXPLAIN wants to know. */
+#if PG_VERSION_NUM >= 190000
+#define GJ_EXPLAIN_PARAMETER , ExplainState *explain
+#define GJ_EXPLAIN_ARGUMENT , explain
+#else
+#define GJ_EXPLAIN_PARAMETER
+#define GJ_EXPLAIN_ARGUMENT
+#endif
+
+/* What EXPLAIN ANALYZE counts in a node. */
+#if PG_VERSION_NUM >= 190000
+typedef NodeInstrumentation GjInstrumentation;
+#else
+typedef Instrumentation GjInstrumentation;
 #endif
 
 /*
@@ -237,6 +270,17 @@ gj_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer,
 	return true;
 }
 
+/* The state of a shared buffer: since 19, 64 bits. */
+#if PG_VERSION_NUM >= 190000
+typedef uint64 GjBufferState;
+#define gj_buffer_state(desc) pg_atomic_read_u64(&(desc)->state)
+#define gj_unlock_buffer(desc, state) ((void) (state), UnlockBufHdr(desc))
+#else
+typedef uint32 GjBufferState;
+#define gj_buffer_state(desc) pg_atomic_read_u32(&(desc)->state)
+#define gj_unlock_buffer(desc, state) UnlockBufHdr(desc, state)
+#endif
+
 /* Does a shared buffer, whose header is locked, have the block of a relation? */
 static inline bool
 gj_buffer_has(BufferDesc *desc, Relation rel, BlockNumber block)
@@ -354,6 +398,44 @@ gj_read_heap_page(HeapScanDesc scan, BlockNumber block, Buffer buffer, bool *vis
 	*visible = PageIsAllVisible(BufferGetPage(scan->rs_cbuf));
 	if (!may_be_visible && BufferIsValid(buffer))
 		ReleaseBuffer(buffer);
+#endif
+}
+
+static inline TableScanDesc
+gj_begin_scan(Relation rel, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
+#else
+	return table_beginscan(rel, snapshot, 0, NULL);
+#endif
+}
+
+/* Begins a process's part of a parallel scan of a whole table. */
+static inline void
+gj_begin_parallel_scan(HeapScanDesc scan, ParallelBlockTableScanDesc parallel)
+{
+#if PG_VERSION_NUM >= 190000
+	table_block_parallelscan_startblock_init(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, parallel,
+											 InvalidBlockNumber, InvalidBlockNumber);
+#else
+	table_block_parallelscan_startblock_init(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, parallel);
+#endif
+}
+
+/* A path that appends scans, which are partial ones if it has workers. */
+static inline AppendPath *
+gj_create_append_path(PlannerInfo *root, RelOptInfo *rel, List *scans, int workers)
+{
+	List	   *whole = workers > 0 ? NIL : scans;
+	List	   *partial = workers > 0 ? scans : NIL;
+	bool		aware = workers > 0 && enable_parallel_append;
+
+#if PG_VERSION_NUM >= 190000
+	return create_append_path(root, rel, (AppendPathInput) {.subpaths = whole, .partial_subpaths = partial},
+							  NIL, NULL, workers, aware, -1);
+#else
+	return create_append_path(root, rel, whole, partial, NIL, NULL, workers, aware, -1);
 #endif
 }
 

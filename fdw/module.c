@@ -11,6 +11,7 @@
 #include "foreign/wrapper.h"
 #include "options.h"
 #include "plan/state.h"
+#include "stats/statements.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
 PG_MODULE_MAGIC_EXT(.name = "gpujoin", .version = GPUJOIN_VERSION);
@@ -51,6 +52,7 @@ names_are_taken(void)
 void
 _PG_init(void)
 {
+	gj_install_statements();	/* before the prefix of the settings is closed */
 	gj_define_options();
 	if (names_are_taken())
 		return;

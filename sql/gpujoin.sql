@@ -637,6 +637,139 @@ CREATE VIEW mirror_progress(
 
 COMMENT ON VIEW mirror_progress IS 'tables of foreign servers that gpujoind loads now';
 
+-- The statistics views below are for everybody, as PostgreSQL's own are: a role sees its
+-- own jobs and queries, and members of pg_read_all_stats see all. docs/monitoring.md,
+-- Statistics in SQL, describes the columns.
+
+-- What the caller may see of the daemon's status: the row failure, if there is none; else
+-- a row for each public member of the status, and one for each job.
+CREATE FUNCTION stat_report(OUT member text, OUT item pg_catalog.jsonb)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpujoin_stat_report'
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 30;
+
+COMMENT ON FUNCTION stat_report() IS 'what the caller may see of the status of gpujoind';
+
+CREATE VIEW stat_daemon(
+    state, version, pid, providers, rates, budget, reserved, used, spooled, queued, sessions,
+    admitted, finished, cancelled, failed, refused, fallbacks, reasons,
+    queue_ms, feed_ms, join_ms, return_ms, resident, goroutines, open_files, stats_reset) AS
+    SELECT CASE
+             WHEN r.s OPERATOR(pg_catalog.?) 'failure' THEN r.s ->> 'failure'
+             WHEN (r.s ->> 'stopping')::boolean THEN 'stopping'
+             ELSE 'running'
+           END,
+           r.s ->> 'version', (r.s ->> 'pid')::integer,
+           (SELECT pg_catalog.array_agg(name)
+            FROM pg_catalog.jsonb_array_elements_text(r.s -> 'providers') AS name),
+           r.s ->> 'rates',
+           (r.s ->> 'budget')::bigint, (r.s ->> 'reserved')::bigint, (r.s ->> 'used')::bigint,
+           (r.s ->> 'spooled')::bigint, (r.s ->> 'queued')::integer, (r.s ->> 'sessions')::integer,
+           (r.s #>> '{totals,admitted}')::bigint, (r.s #>> '{totals,finished}')::bigint,
+           (r.s #>> '{totals,cancelled}')::bigint, (r.s #>> '{totals,failed}')::bigint,
+           (r.s #>> '{totals,refused}')::bigint, (r.s #>> '{totals,fallbacks}')::bigint,
+           r.s #> '{totals,reasons}',
+           p.queue_s OPERATOR(pg_catalog.*) 1000, p.feed_s OPERATOR(pg_catalog.*) 1000, p.join_s OPERATOR(pg_catalog.*) 1000, p.return_s OPERATOR(pg_catalog.*) 1000,
+           (r.s #>> '{process,resident_bytes}')::bigint, (r.s #>> '{process,goroutines}')::integer,
+           (r.s #>> '{process,open_files}')::integer,
+           pg_catalog.to_timestamp((r.s #>> '{process,start_s}')::double precision)
+    FROM (SELECT pg_catalog.jsonb_object_agg(member, item) FROM stat_report() 
+          WHERE member OPERATOR(pg_catalog.!~~) 'job%') AS r(s)
+         CROSS JOIN LATERAL (
+             SELECT pg_catalog.max(sum_s) FILTER (WHERE phase OPERATOR(pg_catalog.=) 'queue'),
+                    pg_catalog.max(sum_s) FILTER (WHERE phase OPERATOR(pg_catalog.=) 'feed'),
+                    pg_catalog.max(sum_s) FILTER (WHERE phase OPERATOR(pg_catalog.=) 'join'),
+                    pg_catalog.max(sum_s) FILTER (WHERE phase OPERATOR(pg_catalog.=) 'return')
+             FROM pg_catalog.jsonb_to_recordset(r.s -> 'phases') AS x(phase text, sum_s double precision)) AS p(
+             queue_s, feed_s, join_s, return_s);
+
+COMMENT ON VIEW stat_daemon IS 'state, memory and counters of gpujoind, since its start';
+
+CREATE VIEW stat_jobs(
+    job, pid, datid, datname, usesysid, usename, queryid, phase, waits_for, rows, bytes, result_rows, result_bytes,
+    reserved, used, spooled, age, unread) AS
+    SELECT nullif(j.id, 0), j.pid, b.oid, b.datname, u.oid, u.rolname, a.query_id,
+           CASE j.state WHEN 'queued' THEN 'queue' WHEN 'feeding' THEN 'feed' WHEN 'running' THEN 'join' ELSE 'return' END,
+           j.waits_for, j.rows, j.bytes, j.rows_out, j.bytes_out, j.reserved, j.used, j.spooled,
+           pg_catalog.make_interval(secs => j.age_s), pg_catalog.make_interval(secs => j.unread_s)
+    FROM stat_report() AS r
+         CROSS JOIN pg_catalog.jsonb_to_record(r.item) AS j(
+             id bigint, pid integer, database oid, role oid, state text, waits_for text, rows bigint, bytes bigint,
+             rows_out bigint, bytes_out bigint, reserved bigint, used bigint, spooled bigint,
+             age_s double precision, unread_s double precision)
+         LEFT JOIN pg_catalog.pg_database AS b
+             ON b.oid OPERATOR(pg_catalog.=) j.database AND r.member OPERATOR(pg_catalog.=) 'job'
+         LEFT JOIN pg_catalog.pg_roles AS u
+             ON u.oid OPERATOR(pg_catalog.=) j.role AND r.member OPERATOR(pg_catalog.=) 'job'
+         LEFT JOIN pg_catalog.pg_stat_activity AS a
+             ON a.pid OPERATOR(pg_catalog.=) j.pid AND r.member OPERATOR(pg_catalog.=) 'job'
+    WHERE r.member OPERATOR(pg_catalog.~~) 'job%';
+
+COMMENT ON VIEW stat_jobs IS 'jobs of gpujoind: whose they are, in which phase, and what they wait for';
+
+CREATE VIEW stat_progress_job(
+    pid, datid, datname, job, phase, rows_total, rows_done, bytes_done, result_rows_total, result_rows_done) AS
+    SELECT j.pid, b.oid, b.datname, nullif(j.id, 0),
+           CASE j.state WHEN 'queued' THEN 'queue' WHEN 'feeding' THEN 'feed' WHEN 'running' THEN 'join' ELSE 'return' END,
+           j.rows_expected::bigint, j.rows, j.bytes, j.rows_out_expected::bigint, j.rows_out
+    FROM stat_report() AS r
+         CROSS JOIN pg_catalog.jsonb_to_record(r.item) AS j(
+             id bigint, pid integer, database oid, state text, rows bigint, bytes bigint, rows_out bigint,
+             rows_expected double precision, rows_out_expected double precision)
+         LEFT JOIN pg_catalog.pg_database AS b
+             ON b.oid OPERATOR(pg_catalog.=) j.database AND r.member OPERATOR(pg_catalog.=) 'job'
+    WHERE r.member OPERATOR(pg_catalog.~~) 'job%';
+
+COMMENT ON VIEW stat_progress_job IS 'how far the jobs of gpujoind have come, and what the planner expects';
+
+CREATE VIEW stat_devices AS
+    SELECT d.*
+    FROM stat_report() AS r,
+         pg_catalog.jsonb_to_recordset(r.item) AS d(
+             provider text, device integer, name text, state text, reason text,
+             memory bigint, budget bigint, used bigint, resident bigint, kept bigint,
+             jobs integer, queued integer, restarts integer)
+    WHERE r.member OPERATOR(pg_catalog.=) 'devices';
+
+COMMENT ON VIEW stat_devices IS 'devices on which gpujoind can run joins, their memory and what runs on them';
+
+-- Of each role, database and query that was planned with jobs, what became of them. The
+-- library must be in shared_preload_libraries.
+CREATE FUNCTION stat_statements(
+    OUT userid oid, OUT dbid oid, OUT queryid bigint, OUT calls bigint, OUT offloaded bigint, OUT jobs bigint,
+    OUT feed_ms double precision, OUT join_ms double precision, OUT return_ms double precision,
+    OUT expected_native_ms double precision, OUT fallbacks bigint, OUT reasons pg_catalog.jsonb,
+    OUT stats_since timestamp with time zone)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpujoin_stat_statements'
+LANGUAGE C VOLATILE PARALLEL SAFE ROWS 1000;
+
+COMMENT ON FUNCTION stat_statements() IS 'what became of the jobs of each query';
+
+CREATE VIEW stat_statements AS SELECT * FROM stat_statements();
+
+COMMENT ON VIEW stat_statements IS 'what became of the jobs of each query';
+
+CREATE FUNCTION stat_statements_info(OUT dealloc bigint, OUT stats_reset timestamp with time zone)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpujoin_stat_statements_info'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION stat_statements_info() IS 'how many queries were dropped from stat_statements, and since when';
+
+CREATE VIEW stat_statements_info AS SELECT * FROM stat_statements_info();
+
+COMMENT ON VIEW stat_statements_info IS 'how many queries were dropped from stat_statements, and since when';
+
+CREATE FUNCTION stat_statements_reset() RETURNS timestamp with time zone
+AS 'MODULE_PATHNAME', 'gpujoin_stat_statements_reset'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION stat_statements_reset() IS 'empties stat_statements';
+
+REVOKE ALL ON FUNCTION stat_statements_reset() FROM PUBLIC;
+GRANT SELECT ON stat_daemon, stat_jobs, stat_progress_job, stat_devices, stat_statements, stat_statements_info TO PUBLIC;
+
 REVOKE ALL ON FUNCTION daemon_status(), status(), daemon_mirrors() FROM PUBLIC;
 REVOKE ALL ON jobs, devices, links, memory, kept, keep_progress, mirrors, mirror_progress FROM PUBLIC;
 GRANT USAGE ON SCHEMA gpujoin TO PUBLIC;

@@ -3,7 +3,8 @@
 #
 # Downloads a package of any Debian release into a directory.  It uses lists of
 # its own below build/apt, so this system's sources and packages are not touched.
-# apt checks the archive's signature.
+# apt checks the archive's signature, but not its date: a mirror may be older than the
+# lists of suites that change daily are valid.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,7 +27,7 @@ echo "$kind [signed-by=$keyring] http://deb.debian.org/debian $suite main" >"$st
 
 apt() {
     apt-get -q -q -o Dir::State="$state" -o Dir::State::status=/dev/null \
-        -o Dir::Cache="$state" -o Dir::Etc::sourcelist="$state/sources.list" \
+        -o Acquire::Check-Valid-Until=false -o Dir::Cache="$state" -o Dir::Etc::sourcelist="$state/sources.list" \
         -o Dir::Etc::sourceparts=- -o APT::Sandbox::User=root -o Acquire::Languages=none \
         -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
         -o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false "$@"

@@ -61,7 +61,8 @@ case $version in
 15) suite=bookworm ;;
 17) suite=trixie ;;
 18) suite=forky ;;
-*) die "PostgreSQL $version is none of 15, 17, 18" ;;
+19) suite=experimental ;;
+*) die "PostgreSQL $version is none of 15, 17, 18, 19" ;;
 esac
 
 unpacked=$root/build/postgres/$what-$version
@@ -77,8 +78,9 @@ if [ ! -e "$unpacked" ]; then
     headers)
         "$root/tools/fetch-debian.sh" "$suite" deb "postgresql-server-dev-$version" "$fetched" >&2
         dpkg-deb -x "$fetched"/*.deb "$fetched/unpacked"
-        # A newer Debian's C library has strlcpy, this system's may not.
-        sed -i -E 's/^(#define HAVE_DECL_STRLC(PY|AT)) 1/\1 0/' \
+        # A newer Debian's C library has strlcpy, and its compiler typeof_unqual; this
+        # system's may not.
+        sed -i -E -e 's/^(#define HAVE_DECL_STRLC(PY|AT)) 1/\1 0/' -e 's/^#define HAVE_TYPEOF_UNQUAL 1//' \
             "$fetched/unpacked/usr/include/postgresql/$version/server/pg_config.h"
         ;;
     source)

@@ -86,6 +86,8 @@ begin(CustomScanState *css, EState *estate, int eflags)
 		css->ss.ps.plan = &scan->scan.plan;
 	}
 	gj_link_init(&state->link, NULL);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		state->statement = gj_statement(estate);
 	state->release.func = release;
 	state->release.arg = state;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->release);
@@ -139,11 +141,23 @@ go_native(GjState *state, const char *reason)
 
 /* go_native() because of a failure, which the server's log shows. */
 static void
-fall_back(GjState *state, const char *reason)
+fall_back(GjState *state, const char *reason, GjFault fault)
 {
 	gj_rescan_drop(&state->rescan);
 	gj_log_fallback(state, reason);
+	gj_count_fallback(state, fault);
 	go_native(state, reason);
+}
+
+/* Runs the join of a job whose rows are fed, up to its first row. */
+static bool
+run_join(GjState *state)
+{
+	uint64		since_us = gj_now_us();
+	bool		ok = gj_link_run(&state->link);
+
+	state->joined_us = gj_now_us() - since_us;
+	return ok;
 }
 
 /* Runs a whole job, up to its first row. */
@@ -153,6 +167,7 @@ run_job(GjState *state)
 	GjLink	   *link = &state->link;
 	const char *unfit;
 	GjRuntime	runtime = {.algorithm = state->algorithm};
+	uint64		since_us = gj_now_us();
 
 	if (!gj_enabled)
 		return gj_fail(&link->conn, "gpujoin.enabled is off");
@@ -163,11 +178,13 @@ run_job(GjState *state)
 		return gj_fail(&link->conn, "%s", unfit);
 	runtime.parameters = state->values.json.data;
 	runtime.tokens = gj_pin_mirrors(state);
-	return gj_link_connect(link, gj_socket) &&
-		gj_link_open(link, state->plan, &runtime, 1, state->may_rewind) &&
-		gj_kept_open(&state->feeder, link, NULL, state->run_context) &&
-		gj_feed(&state->feeder, link, NULL, state->run_context) &&
-		gj_link_run(link);
+	if (!gj_link_connect(link, gj_socket) ||
+		!gj_link_open(link, state->plan, &runtime, 1, state->may_rewind) ||
+		!gj_kept_open(&state->feeder, link, NULL, state->run_context) ||
+		!gj_feed(&state->feeder, link, NULL, state->run_context))
+		return false;
+	state->fed_us = gj_now_us() - since_us;
+	return run_join(state);
 }
 
 /* Chooses the source of this scan's rows. */
@@ -189,15 +206,16 @@ start(GjState *state)
 	}
 	if (state->shared != NULL)
 	{
-		gj_parallel_start(state);
+		gj_parallel_start(state);	/* the leader counts when the scan ends */
 		if (state->mode == GJ_MODE_NATIVE)
 			go_native(state, NULL);
 		return;
 	}
 
+	gj_statement_called(state->statement);
 	if (state->plan->defect != NULL)
 	{
-		fall_back(state, state->plan->defect);
+		fall_back(state, state->plan->defect, GJ_FAULT_NONE);
 		return;
 	}
 	if (!state->rewind && !gj_verify && state->plan->has_native)
@@ -218,13 +236,15 @@ start(GjState *state)
 
 		if (reason != NULL && gj_enabled)
 		{
-			fall_back(state, reason);
+			fall_back(state, reason, fault);
 			return;
 		}
 		gj_prepare_run(state);
 	}
 	old = MemoryContextSwitchTo(state->run_context);
-	if (state->rewind ? gj_link_run(link) : run_job(state))
+	if (state->rewind)
+		state->fed_us = 0;
+	if (state->rewind ? run_join(state) : run_job(state))
 	{
 		if (!state->rewind)
 			gj_reader_init(&state->reader, link, state->plan);
@@ -238,10 +258,11 @@ start(GjState *state)
 	{
 		gj_breaker_failed(gj_socket, bytes, link->conn.fault, gj_now_us() - since_us,
 						  link->conn.failure);
-		fall_back(state, link->conn.failure);
+		fall_back(state, link->conn.failure, link->conn.fault);
 		return;
 	}
 	gj_breaker_succeeded(gj_socket, bytes);
+	gj_count_job(state);
 	if (gj_verify)
 		gj_verify_run(state);
 }
@@ -254,7 +275,7 @@ lost(GjState *state)
 
 	if (state->shared == NULL && !state->returned_row)
 	{
-		fall_back(state, conn->failure);
+		fall_back(state, conn->failure, conn->fault);
 		return;
 	}
 	gj_link_close(&state->link);
@@ -289,6 +310,7 @@ next(CustomScanState *css)
 						break;
 					case GJ_READ_END:
 						state->mode = GJ_MODE_DONE;
+						gj_count_returned(state);
 						if (state->shared != NULL)
 							gj_shared_ended(state->shared);
 						gj_finish_job(state);
@@ -352,6 +374,7 @@ end(CustomScanState *css)
 	GjState    *state = (GjState *) css;
 	ListCell   *lc;
 
+	gj_count_returned(state);
 	gj_link_close(&state->link);
 	if (state->verified != NULL)
 		tuplestore_end(state->verified);
@@ -382,6 +405,7 @@ rescan(CustomScanState *css)
 
 	ExecScanReScan(&css->ss);
 	gj_rescan_end(&state->rescan);
+	gj_count_returned(state);
 	state->rewind = can_rewind(state);
 	if (!state->rewind)
 		gj_link_close(&state->link);

@@ -22,6 +22,7 @@
 #include "job/job.h"
 #include "result/result.h"
 #include "source/source.h"
+#include "stats/statements.h"
 
 /* ---- which plan is faster for a join that runs again and again ---- */
 
@@ -103,6 +104,10 @@ typedef struct GjState
 	const GjPin **pins;			/* of each input that is a mirror; NULL: it was not read */
 	Tuplestorestate *verified;	/* GJ_MODE_VERIFIED: the rows */
 	TupleTableSlot *verified_slot;
+	GjStatement *statement;		/* that counts; NULL: none */
+	uint64		fed_us;			/* from the connection until all is fed, in this scan */
+	uint64		joined_us;		/* from there to the first rows */
+	uint64		returning_us;	/* since when rows are returned; 0: they are not */
 	GjReport	report;
 } GjState;
 
@@ -188,6 +193,18 @@ extern void gj_report_forget(GjState *state);
  * for, once a reason and minute.
  */
 extern void gj_log_fallback(const GjState *state, const char *reason);
+
+/* exec/counts.c: the native plan runs in place of a job. */
+extern void gj_count_fallback(GjState *state, GjFault fault);
+
+/* exec/counts.c: the job of this process returns rows from now on. */
+extern void gj_count_job(GjState *state);
+
+/* exec/counts.c: it does not any more, if it did. */
+extern void gj_count_returned(GjState *state);
+
+/* exec/counts.c: the same for a scan of a parallel node that ends, in the leader. */
+extern void gj_count_parallel(GjState *state);
 
 /* exec/report.c: the bytes that a job is expected to feed. */
 extern double gj_feed_bytes(const GjPlan *plan);

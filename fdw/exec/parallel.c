@@ -56,6 +56,7 @@ remember(GjState *state)
 	GjShared   *shared = state->shared;
 	double		bytes = gj_feed_bytes(state->plan);
 
+	gj_count_parallel(state);
 	if (gj_shared_outcome(shared) == GJ_OUTCOME_OFFLOAD)
 		gj_breaker_succeeded(shared->socket, bytes);
 	else if (gj_shared_outcome(shared) == GJ_OUTCOME_NATIVE && shared->cost_us > 0)
@@ -267,8 +268,16 @@ gj_parallel_start(GjState *state)
 	{
 		if (elected && gj_shared_outcome(shared) == GJ_OUTCOME_OPEN)
 		{
+			uint64		fed_us = gj_now_us();
+
 			if (gj_link_run(link))
+			{
+				shared->fed_us = fed_us - since_us;
+				shared->returning_us = gj_now_us();
+				shared->joined_us = shared->returning_us - fed_us;
+				pg_write_barrier();
 				pg_atomic_write_u32(&shared->outcome, GJ_OUTCOME_OFFLOAD);
+			}
 			else
 				give_up(state, since_us);
 		}

@@ -9,6 +9,7 @@
 #include "access/detoast.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "feed/writer.h"
 #include "job/key_forms.h"
 #include "numeric/decimal.h"

@@ -15,6 +15,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "feed/feed.h"
 #include "feed/parts.h"
 
@@ -111,7 +112,7 @@ feed_parts(GjFeeder *feeder, int input, const GjParts *parts, GjWriter *writer)
 static bool
 feed_all_parts(GjFeeder *feeder, int input, const GjParts *parts, GjWriter *writer)
 {
-	Instrumentation *instrument = parts->append != NULL ? parts->append->ps.instrument : NULL;
+	GjInstrumentation *instrument = parts->append != NULL ? parts->append->ps.instrument : NULL;
 	bool		ok;
 
 	if (instrument != NULL)

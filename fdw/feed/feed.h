@@ -47,6 +47,10 @@ typedef struct GjShared
 	char		reason[GJ_REASON_SIZE];
 	GjFault		fault;			/* of the failure that it describes */
 	uint64		cost_us;		/* time that the failure took */
+	uint64		fed_us;			/* by the participant that let the join run, with the
+								 * outcome, as the next ones: time until all was fed */
+	uint64		joined_us;		/* from there to the first rows */
+	uint64		returning_us;	/* since when rows are returned */
 	pg_atomic_flag taken[GJ_MAX_INPUTS];	/* claimed by one participant */
 	bool		kept[GJ_MAX_INPUTS];	/* fed by state; written with job */
 	pg_atomic_uint32 next_part[GJ_MAX_INPUTS]; /* of those that one participant feeds:

@@ -263,6 +263,8 @@ typedef struct GjPlan
 	bool		keeps_nothing;	/* in this scan: by gpujoin.keep, or since the
 								 * daemon cannot take one of the latter; set by
 								 * gj_evaluate_parameters() */
+	double		native_ns;		/* that the native plan is expected to take, here or in
+								 * each of its processes; 0: not estimated */
 	bool		relies_on_kept; /* if all inputs were fed, the native plan would be
 								 * expected to take less time */
 	bool		promised;		/* so it would now; but the daemon can keep them, and

@@ -251,6 +251,7 @@ gj_plan_read_lists(const List *lists)
 	plan->first_relid = get(&source);
 	plan->has_native = get(&source);
 	plan->forced = get(&source);
+	plan->native_ns = get_double(&source);
 	plan->relies_on_kept = get(&source);
 	plan->promised = get(&source);
 	plan->defect = get_text(&source);

@@ -210,6 +210,7 @@ gj_plan_write(const GjPlan *plan)
 	put(&numbers, plan->first_relid);
 	put(&numbers, plan->has_native);
 	put(&numbers, plan->forced);
+	put_double(&numbers, plan->native_ns);
 	put(&numbers, plan->relies_on_kept);
 	put(&numbers, plan->promised);
 	put_text(&numbers, &nodes, plan->defect);

@@ -5,6 +5,7 @@
 
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "daemon/connection.h"
 #include "result/result.h"
 

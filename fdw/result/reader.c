@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "numeric/decimal.h"
 #include "result/result.h"
 

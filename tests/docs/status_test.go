@@ -66,13 +66,3 @@ func TestStatusColumns(t *testing.T) {
 		}
 	}
 }
-
-// monitoring.md explains every wait event, and no other.
-func TestWaitEventNames(t *testing.T) {
-	code := all(`\[GJ_EVENT_\w+\] = "(\w+)"`, read(t, "fdw", "daemon", "wait_event.c"))
-	_, section, _ := strings.Cut(read(t, "docs", "monitoring.md"), "## Wait events")
-	documented := all("(?m)^\\| `(\\w+)` \\|", section)
-	if len(code) < 5 || !slices.Equal(code, documented) {
-		t.Errorf("wait_event.c: %v\nmonitoring.md: %v", code, documented)
-	}
-}

@@ -123,7 +123,7 @@ look(Relation rel, const GjWork *work, bool *same)
 {
 	BufferDesc *desc;
 	Page		page;
-	uint32		state;
+	GjBufferState state;
 	bool		found;
 
 	if (!BufferIsValid(work->buffer))
@@ -136,7 +136,7 @@ look(Relation rel, const GjWork *work, bool *same)
 		gj_buffer_has(desc, rel, work->block);
 	if (found)
 		*same = has_lsn(page, work->lsn);
-	UnlockBufHdr(desc, state);
+	gj_unlock_buffer(desc, state);
 	return found;
 }
 

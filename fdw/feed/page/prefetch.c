@@ -177,11 +177,11 @@ gj_prefetched_page(const GjPrefetch *prefetch, Relation rel, BlockNumber block,
 				   BufferAccessStrategy strategy)
 {
 	Buffer		buffer = prefetch->next;
-	uint32		state;
+	GjBufferState state;
 
 	if (buffer <= 0)
 		return InvalidBuffer;
-	state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
+	state = gj_buffer_state(GetBufferDescriptor(buffer - 1));
 	if (BUF_STATE_GET_USAGECOUNT(state) < least_usage(strategy) ||
 		!gj_read_recent_buffer(rel, block, buffer, strategy))
 		return InvalidBuffer;

@@ -37,8 +37,7 @@ gj_page_scan(SeqScanState *child)
 		ExecReScan(&child->ss.ps);
 	if (child->ss.ss_currentScanDesc == NULL)
 		child->ss.ss_currentScanDesc =
-			table_beginscan(child->ss.ss_currentRelation,
-							child->ss.ps.state->es_snapshot, 0, NULL);
+			gj_begin_scan(child->ss.ss_currentRelation, child->ss.ps.state->es_snapshot);
 	return (HeapScanDesc) child->ss.ss_currentScanDesc;
 }
 
@@ -84,8 +83,7 @@ first_block(HeapScanDesc scan)
 		return InvalidBlockNumber;
 	if (parallel == NULL)
 		return scan->rs_startblock;
-	table_block_parallelscan_startblock_init(scan->rs_base.rs_rd,
-											 scan->rs_parallelworkerdata, parallel);
+	gj_begin_parallel_scan(scan, parallel);
 	return table_block_parallelscan_nextpage(scan->rs_base.rs_rd,
 											 scan->rs_parallelworkerdata, parallel);
 }
@@ -181,7 +179,7 @@ gj_page_write_copy(GjPageFeed *feed, GjWriter *writer, HeapScanDesc scan, Page c
 void
 gj_page_account(SeqScanState *child, HeapScanDesc scan, const GjTupleCounts *counts)
 {
-	Instrumentation *instrument = child->ss.ps.instrument;
+	GjInstrumentation *instrument = child->ss.ps.instrument;
 
 	gj_count_tuples_read(scan->rs_base.rs_rd, counts->tuples);
 	if (instrument != NULL)

@@ -172,6 +172,7 @@ typedef struct GjBlockPath
 	GjTime		time;
 	bool		promised;		/* see GjPlan */
 	Cost		native_cost;	/* of the path that it replaces */
+	double		native_ns;		/* that this is expected to take */
 	const char *defect;			/* of the node that was made of it; NULL: none */
 } GjBlockPath;
 

@@ -250,6 +250,7 @@ make_path(const QueryBlock *block, GjVariant variant, GjTree *tree)
 	path->tree = tree;
 	path->aggregation = block->aggregations[variant];
 	path->native_cost = block->native->total_cost;
+	path->native_ns = block->rival.ns;
 	path->groups = expected_groups(block, tree);
 	path->growth = path->groups / expected;
 	if (block->grouping->sets != NIL)

@@ -93,6 +93,7 @@ make_job_node(PlannerInfo *root, GjBlockPath *path, List *tlist, List *children,
 		.first_relid = first_relid(root, path->aggregation->grouping->leaves),
 		.has_native = has_native,
 		.forced = gj_debug_force,
+		.native_ns = path->native_ns,
 		.relies_on_kept = path->promised ||
 		gj_relies_on_kept(tree, path->cpath.path.total_cost, path->native_cost),
 		.promised = path->promised,

@@ -198,9 +198,7 @@ create_append(PlannerInfo *root, RelOptInfo *rel, const GjBaserel *base, int wor
 
 	foreach(lc, base->tables)
 		scans = lappend(scans, create_seqscan_path(root, lfirst(lc), NULL, workers));
-	return (Path *) create_append_path(root, rel, workers > 0 ? NIL : scans,
-									   workers > 0 ? scans : NIL, NIL, NULL, workers,
-									   workers > 0 && enable_parallel_append, -1);
+	return (Path *) gj_create_append_path(root, rel, scans, workers);
 }
 
 static Path *

@@ -25,6 +25,7 @@ typedef struct GjPath
 								 * conditions only */
 	int			ntarget;		/* number of outputs in that target */
 	GjTime		time;
+	double		native_ns;		/* that the native path is expected to take */
 } GjPath;
 
 /* Does the joinrel have all tables of the query?  No native plan then joins in another order. */

@@ -253,6 +253,7 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	path->outputs = outputs;
 	path->ntarget = list_length(joinrel->reltarget->exprs);
 	path->time = time;
+	path->native_ns = rival.ns;
 
 	cpath = &path->cpath;
 	NodeSetTag(cpath, T_CustomPath);

@@ -125,8 +125,7 @@ native_copy(Path *path, bool top)
 			COPY_UNARY(GatherPath);
 		case T_GatherMergePath:
 			COPY_UNARY(GatherMergePath);
-		case T_UniquePath:
-			COPY_UNARY(UniquePath);
+		GJ_BEFORE_19(case T_UniquePath: COPY_UNARY(UniquePath);)
 		case T_ProjectionPath:
 			COPY_UNARY(ProjectionPath);
 		case T_ProjectSetPath:

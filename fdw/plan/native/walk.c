@@ -48,7 +48,7 @@ gj_path_children(Path *path)
 			return list_make1(((IncrementalSortPath *) path)->spath.subpath);
 			UNARY(MaterialPath);
 			UNARY(MemoizePath);
-			UNARY(UniquePath);
+			GJ_BEFORE_19(UNARY(UniquePath);)
 			UNARY(GatherPath);
 			UNARY(GatherMergePath);
 			UNARY(ProjectionPath);

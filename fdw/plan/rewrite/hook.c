@@ -81,10 +81,10 @@ rewritten(Query *parse)
 }
 
 static PlannedStmt *
-plan(Query *parse, const char *text, int options, ParamListInfo parameters)
+plan(Query *parse, const char *text, int options, ParamListInfo parameters GJ_EXPLAIN_PARAMETER)
 {
-	return previous_hook != NULL ? previous_hook(parse, text, options, parameters) :
-		standard_planner(parse, text, options, parameters);
+	return previous_hook != NULL ? previous_hook(parse, text, options, parameters GJ_EXPLAIN_ARGUMENT) :
+		standard_planner(parse, text, options, parameters GJ_EXPLAIN_ARGUMENT);
 }
 
 /* Does a statement run jobs? */
@@ -103,16 +103,16 @@ has_job(const PlannedStmt *statement)
 
 /* Plans without a job are left to core, which plans the query as it is. */
 static PlannedStmt *
-hook(Query *parse, const char *text, int options, ParamListInfo parameters)
+hook(Query *parse, const char *text, int options, ParamListInfo parameters GJ_EXPLAIN_PARAMETER)
 {
 	Query	   *other = rewritten(parse);
 	PlannedStmt *first;
 	PlannedStmt *second;
 
-	first = plan(parse, text, options, parameters);
+	first = plan(parse, text, options, parameters GJ_EXPLAIN_ARGUMENT);
 	if (other == NULL || (first->planTree->total_cost < LEAST_COST && !gj_debug_force))
 		return first;
-	second = plan(other, text, options, parameters);
+	second = plan(other, text, options, parameters GJ_EXPLAIN_ARGUMENT);
 	if (!has_job(second))
 		return first;
 	return gj_debug_force ||

@@ -29,6 +29,7 @@ func lintSteps() []step {
 		{"lint", "C warnings, PostgreSQL 16", compileC(fetchedHeaders("server", "16"))},
 		{"lint", "C warnings, PostgreSQL 17", compileC(fetchedHeaders("headers", "17"))},
 		{"lint", "C warnings, PostgreSQL 18", compileC(fetchedHeaders("server", "18"))},
+		{"lint", "C warnings, PostgreSQL 19", compileC(fetchedHeaders("headers", "19"))},
 	}
 }
 
