@@ -156,7 +156,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	}
 	srv.background.Go(srv.upkeep)
 	srv.background.Go(srv.watch)
-	srv.background.Go(func() { srv.mirrors.work(srv.ctx) })
+	srv.background.Go(srv.mirrors.work)
 	if options.Measure != nil {
 		srv.background.Go(srv.measure)
 	}
