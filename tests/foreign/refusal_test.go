@@ -79,10 +79,10 @@ func TestTLSAndPassword(t *testing.T) {
 		change         map[string]string
 		state, part    string
 	}{
-		{"right", "right-secret", nil, "", ""},
+		{"verified", "right-secret", nil, "", ""},
 		{"authority", "right-secret", map[string]string{"sslrootcert": filepath.Join(servers.Source.Data, "stranger.crt")}, "08001", "certificate"},
-		{"password", "wrong-secret", nil, "28P01", "able"},
-		{"plain", "right-secret", map[string]string{"sslmode": "disable", "channel_binding": "prefer"}, "28000", "pg_hba.conf"},
+		{"wrong_password", "wrong-secret", nil, "28P01", "able"},
+		{"unencrypted", "right-secret", map[string]string{"sslmode": "disable", "channel_binding": "prefer"}, "28000", "pg_hba.conf"},
 	} {
 		w.server(c.name, options(c.change), map[string]string{"user": "able", "password": c.password})
 		w.local.exec("create foreign table " + c.name + ".t (id int, v text) server " + c.name + " options (schema_name 'public')")
@@ -153,6 +153,6 @@ func TestUnreachable(t *testing.T) {
 	w.local.fails("3D000", "none", "import foreign schema public from server src into src")
 	w.local.exec("alter server src options (set dbname '" + w.database + "')")
 	w.local.fails("3F000", "absent", "import foreign schema absent from server src into src")
-	w.local.exec(foreign.ImportSQL("src"))
+	w.local.exec(foreign.ImportSQL("src") + "; set search_path = src")
 	w.same("select * from t")
 }
