@@ -28,6 +28,7 @@ type Report struct {
 	Unknown     int            `json:"unknown"` // queries whose plan nobody has logged
 	Jobs        int            `json:"jobs"`    // joins and blocks that the daemon executed
 	Failed      map[string]int `json:"failed"`  // transactions that a fault explains, by SQLSTATE
+	Refused     int            `json:"refused"` // direct reads in transactions that see an earlier position of mirrors
 	Checks      int            `json:"checks"`  // by gpujoin.check_mirror
 	Barriers    int            `json:"barriers"`
 	Compared    int            `json:"compared"` // tables, at barriers
@@ -164,6 +165,12 @@ func (c *campaign) compared(table string, wrong []string) {
 	if wrong != nil {
 		c.violation("at a barrier, "+table, strings.Join(wrong, "; "))
 	}
+}
+
+func (c *campaign) refused() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Refused++
 }
 
 func (c *campaign) barrier() {

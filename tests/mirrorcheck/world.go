@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/harness/foreign"
@@ -26,7 +27,8 @@ type world struct {
 	*foreign.World
 	network *foreign.Network
 	sizes   sizes
-	plans   bool // the local server has auto_explain
+	plans   bool          // the local server has auto_explain
+	pause   time.Duration // of a writer between two transactions, at most
 
 	gate sync.RWMutex // a writer's transaction holds it for reading
 	calm sync.Mutex   // held during a fault, until its consequences are over
@@ -39,7 +41,7 @@ type world struct {
 // start starts everything, fills the source's tables, and mirrors them.
 func start(ctx context.Context, env *harness.Env, o Options) (w *world, err error) {
 	_, missing := os.Stat(filepath.Join(env.Prefix.Lib, "auto_explain.so"))
-	w = &world{sizes: sizesOf(o.Quick), plans: missing == nil}
+	w = &world{sizes: sizesOf(o.Quick), plans: missing == nil, pause: 60 * time.Millisecond}
 	libraries := "gpujoin"
 	if w.plans {
 		libraries += ",auto_explain"
