@@ -126,7 +126,7 @@ func (c *campaign) violation(what, text string) {
 // explains it, which began before the transaction ended.
 func (c *campaign) failed(err error, before int64) {
 	if !excused(err, c.w.disturbed.Load() != before || before%2 == 1) {
-		c.violation("an error without a fault", fmt.Sprintf("[%s] %v", harness.SQLState(err), err))
+		c.violation("an error without a fault", fmt.Sprintf("[%s] %v\n%s", harness.SQLState(err), err, c.w.describe()))
 		return
 	}
 	c.mu.Lock()

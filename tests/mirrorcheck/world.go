@@ -124,6 +124,24 @@ func (w *world) stop() error {
 	return w.World.Stop()
 }
 
+// describe returns how far mirrors and the source's senders are, in lines.
+func (w *world) describe() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	text := w.Status(ctx)
+	s, err := w.Source.Connect(ctx)
+	if err != nil {
+		return text
+	}
+	defer s.Close()
+	r, err := s.Query(ctx, `select pg_current_wal_insert_lsn(), pg_current_wal_flush_lsn(), application_name, state, sent_lsn, write_lsn, flush_lsn, replay_lsn, a.wait_event
+		from pg_stat_replication join pg_stat_activity a using (pid, application_name, state)`)
+	if err != nil {
+		return text
+	}
+	return text + "\n" + strings.Join(r.Columns, "\t") + "\n" + strings.Join(r.Rows, "\n")
+}
+
 // floor returns the beats that a query which begins now must see if it asks for the latest.
 func (w *world) floor() (n [writers]int64) {
 	for i := range n {

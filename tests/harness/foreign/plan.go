@@ -100,7 +100,7 @@ func (p *Plan) table(n harness.Node) {
 // Fault returns a fallback that shows a defect, "" if there is none.
 func (p *Plan) Fault() string {
 	for _, reason := range p.Fallbacks {
-		for _, sign := range []string{"internal", "malformed", "violat", "unexpected"} {
+		for _, sign := range []string{"internal", "malformed", "violat", "unexpected message"} {
 			if strings.Contains(reason, sign) {
 				return reason
 			}
