@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -78,6 +79,9 @@ func newCampaign(w *world, o Options, stop func()) *campaign {
 		Reasons: map[string]int{}, Invariants: map[string]int{}}}
 }
 
+// numbers are replaced in reasons, so that the same ones are counted together.
+var numbers = regexp.MustCompile(`[0-9]+|"public"\."\w+"`)
+
 // add counts a query.
 func (c *campaign) add(v *invariant, p foreign.Plan, server string, wrong []string) {
 	if text := p.Fault(); text != "" {
@@ -89,7 +93,7 @@ func (c *campaign) add(v *invariant, p foreign.Plan, server string, wrong []stri
 	r.Invariants[v.name]++
 	r.Jobs += p.Jobs
 	for _, reason := range p.Reasons {
-		r.Reasons[reason]++
+		r.Reasons[numbers.ReplaceAllString(reason, "N")]++
 	}
 	switch {
 	case p.Direct > 0:
