@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
@@ -12,8 +11,8 @@ import (
 )
 
 // mirrorMemory gives mirrors of foreign servers extents, which workers can read like those of
-// jobs. A mirror that gets none is lost, and loads again. So some extents are taken ahead,
-// for times in which jobs have reserved everything, and columns that are kept make room.
+// jobs. A mirror that gets none is lost, and loads again. So some extents are taken ahead, for
+// times in which jobs have reserved everything, and columns that are kept make room.
 type mirrorMemory struct {
 	srv    *Server
 	keeper *memory.Keeper
@@ -22,52 +21,40 @@ type mirrorMemory struct {
 
 	mu    sync.Mutex
 	ahead []*memory.Extent
-	given chan struct{} // closed when ahead gets one; nil: nobody waits
 }
 
-// Extents that are taken ahead: a share of the limit, and no more than this.
+// Extents that are taken ahead: a share of the limit, and no more than mostAhead.
 const (
-	aheadShare  = 16
-	aheadExtent = 16
+	aheadShare = 16
+	mostAhead  = 16
 )
 
 func newMirrorMemory(srv *Server) *mirrorMemory {
-	most := int(min(srv.options.MirrorMemory/aheadShare/srv.store.ExtentSize(), aheadExtent))
+	most := int(min(srv.options.MirrorMemory/aheadShare/srv.store.ExtentSize(), mostAhead))
 	return &mirrorMemory{srv: srv, keeper: memory.NewKeeper(srv.budget, srv.store, "mirrors"), most: max(most, 1), wanted: make(chan struct{}, 1)}
 }
 
 func (m *mirrorMemory) ExtentSize() int64 { return m.srv.store.ExtentSize() }
 
-// extentWait is how long a mirror waits for memory, which delays all tables of its server.
-const extentWait = 2 * time.Second
+// A mirror waits for memory for extentWait, which delays all tables of its server. It, and who
+// takes extents ahead, tries again after a pause.
+const (
+	extentWait  = 2 * time.Second
+	extentPause = 20 * time.Millisecond
+)
 
-// Extent returns an extent that was taken ahead, or else one that is free, or waits for one.
+// Extent returns an extent that was taken ahead, or else one that no job wants, or waits for one.
 func (m *mirrorMemory) Extent() (kept.Extent, error) {
 	defer m.want()
-	over := time.After(extentWait)
-	for {
-		m.mu.Lock()
-		if n := len(m.ahead); n > 0 {
-			e := m.ahead[n-1]
-			m.ahead = m.ahead[:n-1]
-			m.mu.Unlock()
-			return kept.Extent{Data: e.Data, Release: e.Release}, nil
+	for over := time.Now().Add(extentWait); ; {
+		e, err := m.pop(), error(nil)
+		if e == nil {
+			e, err = m.take()
 		}
-		if m.given == nil {
-			m.given = make(chan struct{})
-		}
-		given := m.given
-		m.mu.Unlock()
-		e, err := m.take()
 		if err == nil {
 			return kept.Extent{Data: e.Data, Release: e.Release}, nil
 		}
-		m.want()
-		select {
-		case <-given:
-		case <-m.srv.ctx.Done():
-			return kept.Extent{}, err
-		case <-over:
+		if time.Now().After(over) || !m.pause() {
 			return kept.Extent{}, err
 		}
 	}
@@ -83,6 +70,29 @@ func (m *mirrorMemory) take() (*memory.Extent, error) {
 	return e, err
 }
 
+// pop returns an extent that was taken ahead; nil: there is none.
+func (m *mirrorMemory) pop() *memory.Extent {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.ahead)
+	if n == 0 {
+		return nil
+	}
+	e := m.ahead[n-1]
+	m.ahead = m.ahead[:n-1]
+	return e
+}
+
+// pause waits until another attempt may succeed; false: the daemon ends.
+func (m *mirrorMemory) pause() bool {
+	select {
+	case <-m.srv.ctx.Done():
+		return false
+	case <-time.After(extentPause):
+		return true
+	}
+}
+
 func (m *mirrorMemory) want() {
 	select {
 	case m.wanted <- struct{}{}:
@@ -90,28 +100,22 @@ func (m *mirrorMemory) want() {
 	}
 }
 
-// refillPause is the time between two attempts to take an extent while there is none.
-const refillPause = 20 * time.Millisecond
-
-// work takes extents ahead until ctx is done. The first mirror begins it.
-func (m *mirrorMemory) work(ctx context.Context) {
+// work takes extents ahead, from the first mirror on, until the daemon ends.
+func (m *mirrorMemory) work() {
 	defer m.end()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-m.srv.ctx.Done():
 			return
 		case <-m.wanted:
 		}
 		for m.lacks() {
-			e, err := m.take()
-			if err == nil {
-				m.add(e)
-				continue
-			}
-			select {
-			case <-ctx.Done():
+			if e, err := m.keeper.Extent(); err == nil {
+				m.mu.Lock()
+				m.ahead = append(m.ahead, e)
+				m.mu.Unlock()
+			} else if !m.pause() {
 				return
-			case <-time.After(refillPause):
 			}
 		}
 	}
@@ -123,22 +127,9 @@ func (m *mirrorMemory) lacks() bool {
 	return len(m.ahead) < m.most
 }
 
-func (m *mirrorMemory) add(e *memory.Extent) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ahead = append(m.ahead, e)
-	if m.given != nil {
-		close(m.given)
-		m.given = nil
-	}
-}
-
 // end gives back what was taken ahead.
 func (m *mirrorMemory) end() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, e := range m.ahead {
+	for e := m.pop(); e != nil; e = m.pop() {
 		e.Release()
 	}
-	m.ahead = nil
 }

@@ -134,7 +134,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	srv.mirrors = newMirrorMemory(srv)
 	srv.sources = foreign.New(srv.mirrors, foreign.Options{Limit: options.MirrorMemory, Log: options.Log, Gone: func(content uint64) {
 		srv.executors.Forget(content)
-	}})
+	}, Resident: func() func(uint64) int64 { return srv.executors.Resident() }})
 	if srv.socket, err = listen(options.Claim); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func Start(options Options, last executor.Last, preferred ...func(*memory.Store)
 	}
 	srv.background.Go(srv.upkeep)
 	srv.background.Go(srv.watch)
-	srv.background.Go(func() { srv.mirrors.work(srv.ctx) })
+	srv.background.Go(srv.mirrors.work)
 	if options.Measure != nil {
 		srv.background.Go(srv.measure)
 	}

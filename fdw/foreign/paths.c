@@ -11,7 +11,6 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "daemon/status.h"
@@ -28,12 +27,10 @@
 static bool
 uses_remote_estimate(const ForeignTable *table)
 {
-	const char *value = gj_option(table->options, "use_remote_estimate");
-	bool		wanted = false;
+	const ForeignServer *server = GetForeignServer(table->serverid);
 
-	if (value == NULL)
-		value = gj_option(GetForeignServer(table->serverid)->options, "use_remote_estimate");
-	return value != NULL && parse_bool(value, &wanted) && wanted;
+	return gj_bool_option(table->options, "use_remote_estimate",
+						  gj_bool_option(server->options, "use_remote_estimate", false));
 }
 
 /* The user with whose mapping the table is read. */

@@ -58,7 +58,7 @@ func (e *entry) compare(ctx context.Context, r *request) (out checkAnswer, same 
 		return out, false, err
 	}
 	defer before.Close()
-	snapshot, err := e.session.snapshot(ctx)
+	snapshot, err := e.session.snapshot(ctx, r.Table.name())
 	if err != nil {
 		return out, false, err
 	}

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"time"
 
 	"gpujoin/sidecar/mirror"
 	"gpujoin/sidecar/source"
@@ -110,6 +111,10 @@ func (e *entry) unready(name source.Name) (reason, hint string) {
 		return explained(table.Reason)
 	case status.Reason != nil:
 		return explained(status.Reason)
+	}
+	if wait := time.Until(table.Next); table.Reason != nil && wait > time.Second {
+		reason, hint = explained(table.Reason)
+		return fmt.Sprintf("%s; it loads again in %v", reason, wait.Round(time.Second)), hint
 	}
 	reason = "mirror is loading"
 	if t := e.planned(name); t != nil && table.State == source.StateLoading {

@@ -27,7 +27,10 @@ type Options struct {
 	// Gone is told contents of columns (joincore.Vector) that no later read has. It is called with
 	// locks held, and may not call back. nil: nobody is told.
 	Gone func(content uint64)
-	Log  *slog.Logger
+	// Resident returns a function that returns the bytes that a content takes on devices; nil: none
+	// does.
+	Resident func() func(content uint64) int64
+	Log      *slog.Logger
 }
 
 // Sources are the sessions with all foreign servers. They are safe for concurrent use.

@@ -94,6 +94,8 @@ func TestDirect(t *testing.T) {
 	f.load("a")
 	f.state[source.Name{Schema: "public", Table: "b"}] = source.TableStatus{Name: source.Name{Schema: "public", Table: "b"}, State: source.StateFailed,
 		Reason: &source.Error{SQLState: "0A000", Message: "it has no key", Hint: "add one"}}
+	f.state[source.Name{Schema: "public", Table: "c"}] = source.TableStatus{Name: source.Name{Schema: "public", Table: "c"}, State: source.StateLoading,
+		Reason: &source.Error{SQLState: "53200", Message: "no memory"}, Next: time.Now().Add(5 * time.Minute)}
 	other := object{"name": "n", "type": 23, "typmod": -1, "text": false}
 	text := object{"name": "n", "type": 16500, "typmod": -1, "text": true}
 	for _, c := range []struct {
@@ -106,7 +108,7 @@ func TestDirect(t *testing.T) {
 		{tableOf("a", other), "column n has another type at the source"},
 		{tableOf("a", int8Column("x")), "the mirror has no column x"},
 		{tableOf("b"), "it has no key"},
-		{tableOf("c"), "mirror is loading"},
+		{tableOf("c"), "no memory; it loads again in 5m0s"},
 	} {
 		got := must[pinAnswer](w, p, KindPin, pinRequest(sourceOf(1), c.table))
 		if got.Tables[0].Reason != c.reason || got.Tables[0].Direct != (c.reason != "") {

@@ -163,7 +163,7 @@ func (n sourceSnapshot) Close() {
 	n.f.snapshots--
 }
 
-func (f *fake) snapshot(context.Context) (snapshot, error) {
+func (f *fake) snapshot(context.Context, ...source.Name) (snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.down != nil {

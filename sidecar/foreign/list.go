@@ -41,9 +41,13 @@ func (s *Sources) List() []Mirror {
 		all = append(all, e)
 	}
 	s.mu.Unlock()
+	var device func(content uint64) int64
+	if s.options.Resident != nil {
+		device = s.options.Resident()
+	}
 	out := []Mirror{}
 	for _, e := range all {
-		out = append(out, e.list()...)
+		out = append(out, e.list(device)...)
 		s.leave(e)
 	}
 	slices.SortFunc(out, func(a, b Mirror) int {
@@ -65,10 +69,10 @@ func (s *Sources) list(from Peer) listAnswer {
 	return listAnswer{slices.DeleteFunc(s.List(), func(m Mirror) bool { return m.Cluster != from.Cluster || m.Database != from.Database })}
 }
 
-func (e *entry) list() (out []Mirror) {
+func (e *entry) list(device func(content uint64) int64) (out []Mirror) {
 	status := e.session.Status()
 	kept := map[source.Name]mirror.Status{}
-	for _, t := range e.mirrors.Tables() {
+	for _, t := range e.mirrors.Tables(device) {
 		if name := (source.Name{Schema: t.Schema, Table: t.Name}); kept[name].State != mirror.StateReady {
 			kept[name] = t
 		}
@@ -83,7 +87,7 @@ func (e *entry) list() (out []Mirror) {
 			m.Total = int64(planned.Rows)
 		}
 		if k := kept[t.Name]; k.State == mirror.StateReady {
-			m.Rows, m.Dead, m.Bytes = k.Rows, k.Dead, k.Bytes
+			m.Rows, m.Dead, m.Bytes, m.Device = k.Rows, k.Dead, k.Bytes, k.Device
 		}
 		switch {
 		case status.State == source.StateConnecting, status.State == source.StateFailed:

@@ -76,7 +76,7 @@ func (e *entry) take(ctx context.Context, p *Pin, r *request) (choices []choice,
 			p.mirror = nil
 		}
 	}
-	if err := e.direct(ctx, p, choices); err != nil {
+	if err := e.direct(ctx, p, r, choices); err != nil {
 		return nil, 0, err
 	}
 	if p.mirror == nil {
@@ -107,7 +107,7 @@ func (s *Sources) takeAgain(ctx context.Context, p *Pin, r *request) ([]choice, 
 				Detail: c.reason, Hint: "run the transaction again, or set the server's option mix"}
 		}
 	}
-	return choices, p.entry.direct(ctx, p, choices)
+	return choices, p.entry.direct(ctx, p, r, choices)
 }
 
 // mirrorable returns the names of the tables of which a mirror may be made.
@@ -136,16 +136,20 @@ func (s *Sources) register(from Peer, p *Pin) {
 }
 
 // direct takes a snapshot for the tables that are read directly, if there are any.
-func (e *entry) direct(ctx context.Context, p *Pin, choices []choice) (err error) {
+func (e *entry) direct(ctx context.Context, p *Pin, r *request, choices []choice) (err error) {
+	var names []source.Name
 	for i := range choices {
-		if choices[i].direct && p.direct == nil {
-			bounded, cancel := context.WithTimeout(ctx, directTime)
-			defer cancel()
-			p.direct, err = e.session.snapshot(bounded)
-			return err
+		if choices[i].direct {
+			names = append(names, r.Tables[i].name())
 		}
 	}
-	return nil
+	if names == nil || p.direct != nil {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, directTime)
+	defer cancel()
+	p.direct, err = e.session.snapshot(bounded, names...)
+	return err
 }
 
 // positionAfter returns a position behind everything that a snapshot sees which was taken

@@ -26,14 +26,14 @@ type session interface {
 	Status() source.Status
 	Close()
 
-	snapshot(ctx context.Context) (snapshot, error)
+	snapshot(ctx context.Context, tables ...source.Name) (snapshot, error)
 }
 
 // realSession is a session with a server.
 type realSession struct{ *source.Session }
 
-func (r realSession) snapshot(ctx context.Context) (snapshot, error) {
-	n, err := r.Snapshot(ctx)
+func (r realSession) snapshot(ctx context.Context, tables ...source.Name) (snapshot, error) {
+	n, err := r.Snapshot(ctx, tables...)
 	if err != nil {
 		return nil, err
 	}

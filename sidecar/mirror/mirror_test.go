@@ -163,7 +163,7 @@ func TestFaultsFailTheTable(t *testing.T) {
 			p := m.s.Pin()
 			wantRows(t, p, 2, append(recordsOf(0, 10, 0), rec(20, 0))...)
 			p.Close()
-			if status := m.s.Tables(); len(status) != 2 || status[0].State != StateFailed || !errors.Is(status[0].Err, c.want) || status[1].Rows != 11 {
+			if status := m.s.Tables(nil); len(status) != 2 || status[0].State != StateFailed || !errors.Is(status[0].Err, c.want) || status[1].Rows != 11 {
 				t.Errorf("%+v", status)
 			}
 			if err := errors.Join(m.s.Drop(1), m.s.Drop(2)); err != nil {

@@ -140,6 +140,18 @@ func (st *storage) seal(columns []joincore.Column) {
 	}
 }
 
+// contents names the contents of the vectors and of their forms.
+func (st *storage) contents(each func(content uint64)) {
+	for i := range st.vectors {
+		each(st.vectors[i].Content)
+	}
+	st.forms.mu.Lock()
+	defer st.forms.mu.Unlock()
+	for _, f := range st.forms.made {
+		each(f.content)
+	}
+}
+
 // forget says that the vectors are gone.
 func (st *storage) forget(gone func(uint64)) {
 	if gone == nil {

@@ -14,11 +14,13 @@ type Status struct {
 	Rows         int64
 	Dead         int64 // deleted rows that still take memory
 	Bytes        int64 // of columns, those that are free for the next rows included
+	Device       int64 // of the memory of devices
 	Err          error // of StateFailed
 }
 
-// Tables returns the status of all tables, by OID.
-func (s *Server) Tables() []Status {
+// Tables returns the status of all tables, by OID. device returns the bytes that a content takes
+// on devices; nil: none does.
+func (s *Server) Tables(device func(content uint64) int64) []Status {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
@@ -30,6 +32,9 @@ func (s *Server) Tables() []Status {
 			st.Rows, st.Bytes = t.rows.published.rows, t.rows.bytes()
 			for _, seg := range t.rows.published.segments {
 				st.Dead += int64(seg.stored())
+				if device != nil {
+					seg.shown.contents(func(content uint64) { st.Device += device(content) })
+				}
 			}
 			st.Dead -= st.Rows
 		}

@@ -32,7 +32,8 @@ func (a *mainApplier) reset(reason error) {
 	s.update(func() {
 		for _, e := range s.entries {
 			if e.state == StateReady {
-				e.state, e.reason, e.due = StateLoading, reason, time.Now()
+				e.become(StateLoading)
+				e.reason, e.due = reason, time.Now()
 			}
 		}
 	})

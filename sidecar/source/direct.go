@@ -14,8 +14,9 @@ import (
 // reads follow each other on one connection, so that a statement never waits for a second
 // one that others hold.
 type Snapshot struct {
-	mu   sync.Mutex
-	conn *pgxpool.Conn
+	mu     sync.Mutex
+	conn   *pgxpool.Conn
+	locked map[Name]bool // before the snapshot was taken
 }
 
 // Read says what is read of a table.
@@ -43,21 +44,58 @@ func (e Expression) String() string {
 	return quoteIdentifier(e.Column) + "::" + e.Cast
 }
 
-// Snapshot opens a snapshot that sees everything that was committed before the call.
-func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
+// Snapshot opens a snapshot that sees everything that was committed before the call. The
+// tables are those that will be read, as far as they are known: nobody may truncate or rewrite
+// them until it is closed. Old snapshots see such tables empty, or as they are afterwards.
+func (s *Session) Snapshot(ctx context.Context, tables ...Name) (*Snapshot, error) {
 	const doing = "beginning a direct read"
 	conn, err := s.server.pool.Acquire(ctx)
 	if err != nil {
 		return nil, translate(doing, err)
 	}
-	// The first query takes the snapshot.
-	sql := patient(conn.Conn().PgConn()) + "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT"
-	if _, err := conn.Conn().PgConn().Exec(ctx, sql).ReadAll(); err != nil {
-		n := &Snapshot{conn: conn}
+	n := &Snapshot{conn: conn, locked: map[Name]bool{}}
+	lock, err := n.lockable(ctx, tables)
+	if err == nil {
+		// Locks are taken without a snapshot; the last statement takes it.
+		sql := patient(conn.Conn().PgConn()) + "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; " + lock + "SELECT"
+		_, err = conn.Conn().PgConn().Exec(ctx, sql).ReadAll()
+	}
+	if err != nil {
 		n.Close()
 		return nil, translate(doing, err)
 	}
-	return &Snapshot{conn: conn}, nil
+	return n, nil
+}
+
+// lockable returns the statement that locks those of the tables that can be locked: not
+// materialized views and foreign tables, nor what the role may read some columns of only.
+func (n *Snapshot) lockable(ctx context.Context, tables []Name) (string, error) {
+	if len(tables) == 0 {
+		return "", nil
+	}
+	var schemas, names []string
+	for _, t := range tables {
+		schemas, names = append(schemas, t.Schema), append(names, t.Table)
+	}
+	rows, err := n.conn.Query(ctx, `select n.nspname, c.relname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		where (n.nspname, c.relname) in (select * from unnest($1::text[], $2::text[])) and c.relkind in ('r', 'p', 'v')
+			and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')`, schemas, names)
+	if err != nil {
+		return "", err
+	}
+	var list []string
+	for rows.Next() {
+		var t Name
+		if err := rows.Scan(&t.Schema, &t.Table); err != nil {
+			return "", err
+		}
+		n.locked[t] = true
+		list = append(list, t.String())
+	}
+	if err := rows.Err(); err != nil || list == nil {
+		return "", err
+	}
+	return "LOCK TABLE " + strings.Join(list, ", ") + " IN ACCESS SHARE MODE; ", nil
 }
 
 // Copy reads a table and calls deliver with its rows, batch by batch. An error ends the
@@ -68,9 +106,22 @@ func (n *Snapshot) Copy(ctx context.Context, what Read, deliver func(*Batch) err
 	if n.conn == nil {
 		return errLost.because("the snapshot was closed")
 	}
+	doing := "reading " + what.Table.String()
 	r := newCopyReader(len(what.Columns), deliver)
 	if _, err := n.conn.Conn().PgConn().CopyTo(ctx, r, what.statement()); err != nil {
-		return translate("reading "+what.Table.String(), err)
+		return translate(doing, err)
+	}
+	if !n.locked[what.Table] {
+		// The query has locked it. The snapshot sees the catalogue as it was, the function as it is.
+		var changed bool
+		if err := n.conn.QueryRow(ctx, `select exists (select from pg_catalog.pg_class c where c.oid in (select pg_catalog.to_regclass($1)
+			union all select relid from pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1))) and c.relkind in ('r', 'm')
+			and c.relfilenode is distinct from pg_catalog.pg_relation_filenode(c.oid))`, what.Table.String()).Scan(&changed); err != nil {
+			return translate(doing, err)
+		}
+		if changed {
+			return errTruncated.because("%s", what.Table)
+		}
 	}
 	return r.finish()
 }

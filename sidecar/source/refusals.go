@@ -27,6 +27,9 @@ var (
 	errStarting = &Error{SQLState: "57P03", Message: "the source is starting up or shutting down",
 		Hint: "the daemon tries again by itself"}
 
+	errTruncated = &Error{SQLState: "40001", Message: "the table was truncated or rewritten after the position of the transaction",
+		Hint: "run the transaction again"}
+
 	errVersion = &Error{SQLState: "0A000", Message: "the source's version of PostgreSQL is too old to be mirrored",
 		Hint: "upgrade the source to version 15.14, 16.10, 17.6 or later"}
 	errMinor = &Error{SQLState: "0A000",

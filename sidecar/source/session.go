@@ -47,6 +47,7 @@ type TableStatus struct {
 	Reason error     // of StateFailed, and of the last failure while it loads again
 	Rows   int64     // loaded up to now by the current or last load
 	Since  time.Time // it has its state
+	Next   time.Time // when a table that is not ready loads or has loaded
 }
 
 // Session keeps the mirrors of one source for one remote role. It is safe for concurrent use.
@@ -277,7 +278,7 @@ func (s *Session) Status() Status {
 	now.Reason, now.Retained = s.reason, s.retained
 	for _, name := range slices.SortedFunc(maps.Keys(s.entries), compareNames) {
 		e := s.entries[name]
-		now.Tables = append(now.Tables, TableStatus{Name: name, State: e.state, Reason: e.reason, Rows: e.rows, Since: e.since})
+		now.Tables = append(now.Tables, TableStatus{Name: name, State: e.state, Reason: e.reason, Rows: e.rows, Since: e.since, Next: e.due})
 		if e.state == StateLoading {
 			now.State = StateLoading
 		}

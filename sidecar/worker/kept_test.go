@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"testing"
@@ -13,7 +14,7 @@ import (
 )
 
 // TestKeptInputs: the child runs the form of the job that the daemon tells it. An input that is
-// kept has its hidden column, and its condition is evaluated.
+// kept or mirrored has its hidden column, and its condition is evaluated.
 func TestKeptInputs(t *testing.T) {
 	row := func(row int) uint64 { return uint64(row) }
 	plain := suite.Keyed(500, row)
@@ -57,4 +58,45 @@ func TestKeptInputs(t *testing.T) {
 		}
 		free()
 	}
+	mirrored := mirrorOf(t, text, 1)
+	job, free := r.job(suite.PairPlan(plain, whole), []*joincore.Relation{plain, whole}, nil)
+	defer free()
+	checked, err := decoded.PlanFor(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := oracle.Run(&joincore.Plan{Inputs: checked.Inputs, Root: checked.Root, Output: checked.Output}, []*joincore.Relation{plain, whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := newSink(r.account, suite.PairPlan(plain, whole), 100)
+	job.Text, job.Kept, job.Sink = mirrored, 0, sink
+	var stats joincore.Stats
+	if err := r.remote.Run(t.Context(), job, &stats); err != nil || !maps.Equal(sink.result, want) {
+		t.Errorf("a mirrored input: %d rows, %d expected, %v", len(sink.result), len(want), err)
+	}
+}
+
+// mirrorOf makes an input of a job, which may be kept, a mirrored one.
+func mirrorOf(t *testing.T, text []byte, input int) []byte {
+	t.Helper()
+	var job map[string]any
+	if err := json.Unmarshal(text, &job); err != nil {
+		t.Fatal(err)
+	}
+	inputs := job["static"].(map[string]any)["inputs"].([]any)
+	in := inputs[input].(map[string]any)
+	names := make([]string, len(in["columns"].([]any)))
+	for i := range names {
+		names[i] = "c"
+	}
+	in["feed"], in["mirror"] = "mirror", map[string]any{"schema": "s", "table": "t", "columns": names, "text": []int{}}
+	tokens := make([]any, len(inputs))
+	tokens[input] = "token"
+	job["runtime"].(map[string]any)["mirrors"] = tokens
+	out, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

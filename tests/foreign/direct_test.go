@@ -3,6 +3,8 @@ package foreign
 import (
 	"strings"
 	"testing"
+
+	"gpujoin/tests/harness/foreign"
 )
 
 const odd = `
@@ -31,7 +33,11 @@ func TestDirectReads(t *testing.T) {
 	} {
 		w.same("select * from " + c.table)
 		w.same("select count(*), min(id), max(v) from " + c.table + " where id % 3 = 1")
-		p := w.local.plan("select * from " + c.table)
+		var p foreign.Plan
+		eventually(t, c.table+" has its reason", func() bool { // it is asked for a mirror first
+			p = w.local.plan("select * from " + c.table)
+			return !strings.Contains(strings.Join(p.Reasons, " "), "loading")
+		})
 		if p.Direct != 1 || p.Mirrored != 0 || !strings.Contains(strings.Join(p.Reasons, " "), c.reason) {
 			t.Errorf("%s: %d direct, %q", c.table, p.Direct, p.Reasons)
 		}

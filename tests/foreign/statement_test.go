@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/foreign"
 )
 
 func TestWritingIsRefused(t *testing.T) {
@@ -182,4 +183,19 @@ func TestEstimates(t *testing.T) {
 	p.local.fails("08001", "", "analyze items")
 	p.local.exec("reset gpujoin.socket")
 	p.same("select count(*) from items")
+}
+
+// TestDaemonEndsInAScan ends the daemon while a cursor reads: rows that are missing are an error.
+func TestDaemonEndsInAScan(t *testing.T) {
+	w := newWorld(t, startFor(t, foreign.Options{}), `create table t (id int primary key, note text);
+		insert into t select i, repeat('n', 100) || i from generate_series(1, 100000) i`)
+	w.server("src", nil, nil)
+	w.local.exec("set search_path = src, public; create foreign table t (id int, note text) server src options (schema_name 'public')")
+	w.local.exec("begin; declare c cursor for select * from t; fetch 1 from c")
+	if err := w.KillDaemon(0); err != nil {
+		t.Fatal(err)
+	}
+	w.local.fails("08006", "could not read foreign table", "fetch all from c")
+	w.local.exec("rollback")
+	w.same("select count(*), min(note) from t")
 }

@@ -41,7 +41,7 @@ func TestWritersKeepInvariants(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	w := &world{World: &foreign.World{Env: env, Source: source}, sizes: sizesOf(true)}
+	w := &world{World: &foreign.World{Env: env, Source: source}, sizes: sizesOf(true), pause: 5 * time.Millisecond}
 	if err := s.Exec(ctx, w.sizes.schema()+fmt.Sprintf("create table products as select i as product, 'product ' || i as name from generate_series(1, %d) i", w.sizes.products)); err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +71,9 @@ func TestWritersKeepInvariants(t *testing.T) {
 		}
 	}
 	all.Wait()
-	changed, err := s.One(ctx, `select format('%s %s %s %s %s %s %s', (select sum(n) > 100 from beats), (select sum(moves) > 50 from debit), (select count(*) > 20 from orders),
-		(select sum(v) > 0 from docs), (select count(*) > 0 from swaps where id < 0), (select sum(n) > 0 from loose), (select min(batch) <> 0 from batch))`)
-	if err != nil || changed != "t t t t t t t" {
+	changed, err := s.One(ctx, `select format('%s %s %s %s %s %s', (select sum(n) > 100 from beats), (select sum(moves) > 50 from debit), (select count(*) > 20 from orders),
+		(select sum(v) > 0 from docs), (select count(*) > 0 from swaps where id < 0), (select sum(n) > 0 from loose))`)
+	if err != nil || changed != "t t t t t t" {
 		t.Errorf("%s, %v", changed, err)
 	}
 	if w.commits.Load() < 100 || queries < 20 {

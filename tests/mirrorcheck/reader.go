@@ -64,12 +64,13 @@ func (r *reader) run(ctx context.Context) error {
 
 // reading is a transaction that goes on.
 type reading struct {
-	server string
-	latest bool
-	same   bool // all statements see one state
-	floor  [writers]int64
-	first  *[writers]int64 // of the first statement, if same
-	before int64           // world.disturbed
+	server      string
+	latest      bool
+	same        bool // all statements see one state
+	floor       [writers]int64
+	first       *[writers]int64 // of the first statement
+	fromMirrors bool            // it read mirrors only
+	before      int64           // world.disturbed
 }
 
 // transaction runs one transaction of a random kind.
@@ -95,7 +96,14 @@ func (r *reader) transaction() error {
 		if !x.same {
 			x.floor = r.world.floor()
 		}
-		if err := r.statement(x, r.draw()); err != nil {
+		v := r.draw()
+		err := r.statement(x, v)
+		if v.direct && x.same && x.fromMirrors && harness.SQLState(err) == "55000" && strings.Contains(err.Error(), "cannot be read at the position of the transaction") {
+			// The source's state at the position of mirrors is gone.
+			r.campaign.refused()
+			return r.exec("rollback")
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -205,6 +213,9 @@ func (r *reader) judge(x *reading, v *invariant, got *harness.Result, p foreign.
 		}
 		if x.same && x.first != nil && beats != *x.first {
 			say("two states in one transaction: %v and %v", *x.first, beats)
+		}
+		if x.first == nil {
+			x.fromMirrors = p.Direct == 0
 		}
 		x.first, state.beats = &beats, beats
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type Report struct {
 	Unknown     int            `json:"unknown"` // queries whose plan nobody has logged
 	Jobs        int            `json:"jobs"`    // joins and blocks that the daemon executed
 	Failed      map[string]int `json:"failed"`  // transactions that a fault explains, by SQLSTATE
+	Refused     int            `json:"refused"` // direct reads in transactions that see an earlier position of mirrors
 	Checks      int            `json:"checks"`  // by gpujoin.check_mirror
 	Barriers    int            `json:"barriers"`
 	Compared    int            `json:"compared"` // tables, at barriers
@@ -77,6 +79,9 @@ func newCampaign(w *world, o Options, stop func()) *campaign {
 		Reasons: map[string]int{}, Invariants: map[string]int{}}}
 }
 
+// numbers are replaced in reasons, so that the same ones are counted together.
+var numbers = regexp.MustCompile(`[0-9]+|"public"\."\w+"`)
+
 // add counts a query.
 func (c *campaign) add(v *invariant, p foreign.Plan, server string, wrong []string) {
 	if text := p.Fault(); text != "" {
@@ -88,7 +93,7 @@ func (c *campaign) add(v *invariant, p foreign.Plan, server string, wrong []stri
 	r.Invariants[v.name]++
 	r.Jobs += p.Jobs
 	for _, reason := range p.Reasons {
-		r.Reasons[reason]++
+		r.Reasons[numbers.ReplaceAllString(reason, "N")]++
 	}
 	switch {
 	case p.Direct > 0:
@@ -125,7 +130,7 @@ func (c *campaign) violation(what, text string) {
 // explains it, which began before the transaction ended.
 func (c *campaign) failed(err error, before int64) {
 	if !excused(err, c.w.disturbed.Load() != before || before%2 == 1) {
-		c.violation("an error without a fault", fmt.Sprintf("[%s] %v", harness.SQLState(err), err))
+		c.violation("an error without a fault", fmt.Sprintf("[%s] %v\n%s", harness.SQLState(err), err, c.w.describe()))
 		return
 	}
 	c.mu.Lock()
@@ -164,6 +169,12 @@ func (c *campaign) compared(table string, wrong []string) {
 	if wrong != nil {
 		c.violation("at a barrier, "+table, strings.Join(wrong, "; "))
 	}
+}
+
+func (c *campaign) refused() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Refused++
 }
 
 func (c *campaign) barrier() {

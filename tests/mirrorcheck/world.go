@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/harness/foreign"
@@ -26,7 +27,8 @@ type world struct {
 	*foreign.World
 	network *foreign.Network
 	sizes   sizes
-	plans   bool // the local server has auto_explain
+	plans   bool          // the local server has auto_explain
+	pause   time.Duration // of a writer between two transactions, at most
 
 	gate sync.RWMutex // a writer's transaction holds it for reading
 	calm sync.Mutex   // held during a fault, until its consequences are over
@@ -39,7 +41,7 @@ type world struct {
 // start starts everything, fills the source's tables, and mirrors them.
 func start(ctx context.Context, env *harness.Env, o Options) (w *world, err error) {
 	_, missing := os.Stat(filepath.Join(env.Prefix.Lib, "auto_explain.so"))
-	w = &world{sizes: sizesOf(o.Quick), plans: missing == nil}
+	w = &world{sizes: sizesOf(o.Quick), plans: missing == nil, pause: 60 * time.Millisecond}
 	libraries := "gpujoin"
 	if w.plans {
 		libraries += ",auto_explain"
@@ -120,6 +122,24 @@ func (w *world) stop() error {
 		w.network.Close()
 	}
 	return w.World.Stop()
+}
+
+// describe returns how far mirrors and the source's senders are, in lines.
+func (w *world) describe() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	text := w.Status(ctx)
+	s, err := w.Source.Connect(ctx)
+	if err != nil {
+		return text
+	}
+	defer s.Close()
+	r, err := s.Query(ctx, `select pg_current_wal_insert_lsn(), pg_current_wal_flush_lsn(), application_name, state, sent_lsn, write_lsn, flush_lsn, replay_lsn, a.wait_event
+		from pg_stat_replication join pg_stat_activity a using (pid, application_name, state)`)
+	if err != nil {
+		return text
+	}
+	return text + "\n" + strings.Join(r.Columns, "\t") + "\n" + strings.Join(r.Rows, "\n")
 }
 
 // floor returns the beats that a query which begins now must see if it asks for the latest.

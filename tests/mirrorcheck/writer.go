@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"gpujoin/tests/harness"
 )
@@ -32,7 +31,7 @@ func (w *writer) run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil && !w.excused(err) {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		w.pause(ctx, 25*time.Millisecond)
+		w.pause(ctx, w.world.pause)
 	}
 	return nil
 }
@@ -85,21 +84,21 @@ func (w *writer) excused(err error) bool {
 
 // one runs one transaction.
 func (w *writer) one() error {
-	switch k := w.IntN(100); {
-	case k < 40:
+	switch k := w.IntN(1000); {
+	case k < 450:
 		return w.commit(w.transfer()...)
-	case k < 62:
+	case k < 670:
 		return w.newOrder()
-	case k < 74:
+	case k < 790:
 		return w.cancelOrder()
-	case k < 82:
+	case k < 870:
 		return w.commit(w.document())
-	case k < 91:
+	case k < 950:
 		return w.commit(w.swap()...)
-	case k < 95:
+	case k < 990:
 		id := 1 + w.IntN(w.world.sizes.loose)
 		return w.commit(fmt.Sprintf("update loose set n = n + 1 where id = %d", id), fmt.Sprintf("update pairs set n = n + 1 where id = %d", id))
-	case k < 98:
+	case k < 997:
 		return w.copyBatch()
 	default:
 		return w.commit(fmt.Sprintf("update big set v = v + 1, t = case when id %% 7 = %d then 'changed ' || id else t end", w.IntN(7)))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/sidecar/source"
+	"gpujoin/tests/harness"
 )
 
 // All direct reads of a statement see one state, whatever is committed between them.
@@ -55,6 +56,68 @@ func TestDirectReads(t *testing.T) {
 	snapshot.Close()
 	if err := snapshot.Copy(ctx, source.Read{Table: name("a")}, nil); err == nil {
 		t.Error("a closed snapshot was read")
+	}
+}
+
+// Snapshots do not see tables empty that others truncate: those that are known before are
+// locked, others are an error.
+func TestDirectReadsOfTruncatedTables(t *testing.T) {
+	w := newWorld(t, shared, `create table a (id int primary key); create table b (id int primary key); create table p (id int) partition by range (id);
+		create table p1 partition of p for values from (0) to (1000); insert into a select generate_series(1, 100); insert into b table a; insert into p table a;
+		create view v as select * from a; create materialized view m as select * from a`)
+	s := w.open(source.Options{})
+	ctx := bounded(t)
+	count := func(n *source.Snapshot, table string) (rows int, err error) {
+		err = n.Copy(ctx, source.Read{Table: names(table)[0]}, func(b *source.Batch) error { rows += b.Rows; return nil })
+		return rows, err
+	}
+	var snapshot *source.Snapshot
+	var err error
+	t.Cleanup(func() {
+		if snapshot != nil {
+			snapshot.Close() // before its session
+		}
+	})
+	snapshot, err = s.Snapshot(ctx, names("a", "v", "m", "none")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.exec("set lock_timeout = '300ms'")
+	if err := w.sql.Exec(ctx, "truncate a"); harness.SQLState(err) != "55P03" {
+		t.Errorf("truncating a locked table: %v", err)
+	}
+	for _, table := range []string{"a", "v", "m"} {
+		if n, err := count(snapshot, table); n != 100 || err != nil {
+			t.Errorf("%s: %d rows, %v", table, n, err)
+		}
+	}
+	// Tables that are known later.
+	w.exec("truncate b")
+	if n, err := count(snapshot, "b"); err == nil || !strings.Contains(err.Error(), "40001") {
+		t.Errorf("b: %d rows, %v", n, err)
+	}
+	snapshot.Close()
+	w.exec("truncate a")
+	if snapshot, err = s.Snapshot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := count(snapshot, "p"); n != 100 || err != nil {
+		t.Errorf("p: %d rows, %v", n, err)
+	}
+	snapshot.Close()
+	if snapshot, err = s.Snapshot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.exec("truncate p1")
+	if n, err := count(snapshot, "p"); err == nil || !strings.Contains(err.Error(), "40001") {
+		t.Errorf("p: %d rows, %v", n, err)
+	}
+	snapshot.Close()
+	if snapshot, err = s.Snapshot(ctx, names("p")...); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sql.Exec(ctx, "truncate p1"); harness.SQLState(err) != "55P03" {
+		t.Errorf("truncating a partition of a locked table: %v", err)
 	}
 }
 

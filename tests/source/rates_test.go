@@ -68,7 +68,7 @@ func loadLineitem(b *testing.B, c *harness.Cluster) (int64, time.Duration) {
 		b.Fatal(err)
 	}
 	took := time.Since(began)
-	status := server.Tables()
+	status := server.Tables(nil)
 	if len(status) != 1 || status[0].State != mirror.StateReady || status[0].Rows != s.Status().Tables[0].Rows {
 		b.Fatalf("%+v", status)
 	}

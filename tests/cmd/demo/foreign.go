@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	foreignScale = 0.4
+	foreignScale = 0.3
 	lagTime      = 5 * time.Second
 	lagRate      = 2000 // changes per second
 )

@@ -36,17 +36,40 @@ func (p *Plan) Add(node harness.Node) {
 		if reason := n.Text("Fallback"); reason != "" {
 			p.Fallbacks = append(p.Fallbacks, reason)
 		}
-		// The inputs of a job that ran in the daemon, or those of the plan below.
-		p.table(n)
-		for _, input := range n.Inputs() {
-			p.table(input)
-		}
 		return true
 	})
+	p.visit(node)
 	for _, job := range node.Jobs() {
 		if job.Text("Provider") != "" && job.Text("Fallback") == "" {
 			p.Jobs++
 		}
+	}
+}
+
+// visit counts the foreign tables of a node and those below it, each once: the inputs of jobs,
+// and the scans of the plans that were executed.
+func (p *Plan) visit(n harness.Node) {
+	children, inputs := n.Children(), n.Inputs()
+	switch n.Text("Custom Plan Provider") {
+	case "OffloadJoin", "OffloadBlock", "OffloadFeed":
+		// The first children feed inputs; the last one is the native plan.
+		if n.Text("Fallback") != "" {
+			children = children[min(len(children), len(inputs)):]
+			break
+		}
+		for _, input := range inputs {
+			p.table(input)
+		}
+		feeds := len(inputs)
+		if n.Text("Custom Plan Provider") == "OffloadBlock" {
+			feeds = max(feeds, 1)
+		}
+		children = children[:min(len(children), feeds)]
+	default:
+		p.table(n)
+	}
+	for _, c := range children {
+		p.visit(c)
 	}
 }
 
@@ -77,7 +100,7 @@ func (p *Plan) table(n harness.Node) {
 // Fault returns a fallback that shows a defect, "" if there is none.
 func (p *Plan) Fault() string {
 	for _, reason := range p.Fallbacks {
-		for _, sign := range []string{"internal", "malformed", "violat", "unexpected"} {
+		for _, sign := range []string{"internal", "malformed", "violat", "unexpected message"} {
 			if strings.Contains(reason, sign) {
 				return reason
 			}

@@ -17,6 +17,7 @@ type Network struct{ proxy *toxiproxy.Proxy }
 
 // OpenNetwork starts a proxy in front of a source that listens on the loopback network.
 func (w *World) OpenNetwork() (*Network, error) {
+	zerolog.SetGlobalLevel(zerolog.Disabled) // some toxics have a logger of their own
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	p := toxiproxy.NewProxy(server, "source", net.JoinHostPort(w.Address, "0"), net.JoinHostPort(w.Address, fmt.Sprint(harness.Port)))
 	if err := p.Start(); err != nil {
