@@ -27,6 +27,7 @@ func (a *mainApplier) reset(reason error) {
 	if a.open || len(a.joined) > 0 {
 		a.session.target.Reset(reason)
 	}
+	a.session.published.forget()
 	a.open, a.changes, a.joined = false, 0, map[uint32]joinedTable{}
 	s := a.session
 	s.update(func() {
@@ -126,12 +127,13 @@ func (a *mainApplier) change(c *Change) error {
 	return nil
 }
 
-func (a *mainApplier) commit(end LSN, at time.Time) error {
+func (a *mainApplier) commit(xid uint32, end LSN, at time.Time) error {
 	if a.changes == 0 {
 		a.received(end)
 		return nil
 	}
 	a.changes = 0
+	a.session.published.add(xid) // before any pin sees it
 	if err := a.session.target.Commit(end, at); err != nil {
 		return errApply.because("%v", err).from(err)
 	}

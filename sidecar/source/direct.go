@@ -56,15 +56,37 @@ func (s *Session) Snapshot(ctx context.Context, tables ...Name) (*Snapshot, erro
 	n := &Snapshot{conn: conn, locked: map[Name]bool{}}
 	lock, err := n.lockable(ctx, tables)
 	if err == nil {
-		// Locks are taken without a snapshot; the last statement takes it.
-		sql := patient(conn.Conn().PgConn()) + "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; " + lock + "SELECT"
-		_, err = conn.Conn().PgConn().Exec(ctx, sql).ReadAll()
+		err = n.begin(ctx, lock, &s.published)
 	}
 	if err != nil {
 		n.Close()
 		return nil, translate(doing, err)
 	}
 	return n, nil
+}
+
+// begin takes a snapshot that sees all transactions that the mirrors have published.
+func (n *Snapshot) begin(ctx context.Context, lock string, p *published) error {
+	conn := n.conn.Conn().PgConn()
+	// Locks are taken without a snapshot; the last statement takes it.
+	sql := patient(conn) + "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; " + lock + visibilityQuery
+	for deadline := time.Now().Add(askTime); ; {
+		results, err := conn.Exec(ctx, sql).ReadAll()
+		if err != nil {
+			return err
+		}
+		sees, err := visibilityOf(results)
+		if err != nil || p.visibleIn(sees) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return errTimeout.because("a transaction that it has sent stays invisible there")
+		}
+		if _, err := conn.Exec(ctx, "ROLLBACK").ReadAll(); err != nil {
+			return err
+		}
+		time.Sleep(snapshotPause)
+	}
 }
 
 // lockable returns the statement that locks those of the tables that can be locked: not

@@ -14,7 +14,7 @@ type applier interface {
 	// lookup returns the table whose changes are wanted; nil: none of this OID is.
 	lookup(oid uint32) *Table
 	change(c *Change) error
-	commit(end LSN, at time.Time) error
+	commit(xid uint32, end LSN, at time.Time) error
 	received(walEnd LSN)
 	// fail ends a table that cannot go on; the stream does.
 	fail(t *Table, reason error)
@@ -29,6 +29,7 @@ type follower struct {
 	relations map[uint32]*relation
 	position  LSN // everything that commits before it has been applied
 	open      bool
+	xid       uint32 // of the open transaction
 }
 
 // relation is a table as the stream describes it.
@@ -92,7 +93,7 @@ func (f *follower) message(message pgout.Message) error {
 		if f.open {
 			return errStream.because("a transaction begins within another one")
 		}
-		f.open = true
+		f.open, f.xid = true, m.XID
 	case *pgout.Commit:
 		if !f.open {
 			return errStream.because("a transaction ends that has not begun")
@@ -102,7 +103,7 @@ func (f *follower) message(message pgout.Message) error {
 			return errStream.because("a transaction was sent twice")
 		}
 		f.position = m.End
-		return f.applier.commit(m.End, pgout.Time(m.Time))
+		return f.applier.commit(f.xid, m.End, pgout.Time(m.Time))
 	case *pgout.Relation:
 		f.describe(m)
 	case *pgout.Insert:

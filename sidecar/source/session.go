@@ -62,6 +62,7 @@ type Session struct {
 	all     sync.WaitGroup
 
 	positions positions
+	published published
 	wake      chan struct{} // of capacity 1: a table is wanted
 
 	mu       sync.Mutex

@@ -41,9 +41,9 @@ func (l *log) change(c *Change) error {
 	l.add("%d %d %d", c.Kind, len(c.New), len(c.Key))
 	return nil
 }
-func (l *log) commit(end LSN, _ time.Time) error { l.add("commit %d", end); return nil }
-func (l *log) received(at LSN)                   { l.add("received %d", at) }
-func (l *log) fail(_ *Table, reason error)       { l.add("fail"); l.table = nil }
+func (l *log) commit(_ uint32, end LSN, _ time.Time) error { l.add("commit %d", end); return nil }
+func (l *log) received(at LSN)                             { l.add("received %d", at) }
+func (l *log) fail(_ *Table, reason error)                 { l.add("fail"); l.table = nil }
 
 // Messages of the protocol.
 func u32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }

@@ -119,7 +119,7 @@ func (a *syncApplier) change(c *Change) error {
 	return nil
 }
 
-func (a *syncApplier) commit(LSN, time.Time) error { return nil }
+func (a *syncApplier) commit(uint32, LSN, time.Time) error { return nil }
 
 func (a *syncApplier) received(LSN) {}
 
