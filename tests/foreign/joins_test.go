@@ -232,3 +232,37 @@ func TestJoinParameters(t *testing.T) {
 	w.local.exec("commit")
 	w.same(`select count(*) from orders o join customer c on c.id = o.customer`)
 }
+
+// Who may not read a foreign table, or some rows of it, does not read them through a join.
+func TestJoinPrivileges(t *testing.T) {
+	w := newWorld(t, shared, joinSchema)
+	w.imports(nil, "customer", "orders")
+	user := "reader_" + w.database
+	w.local.exec("create role " + user + " login; create user mapping for " + user + ` server src options (user 'postgres', password_required 'false');
+		grant usage on schema src to ` + user + `; grant select on orders to ` + user + `; grant select (id, name, region) on customer to ` + user + `;
+		create view public.rich with (security_barrier) as select id, name, balance from customer where balance > 60;
+		grant select on public.rich to ` + user)
+	reader := w.connectAs(w.Local, user)
+	reader.exec("set search_path = src, public; set gpujoin.debug_force = on")
+	reader.fails("42501", "permission denied", "select c.balance from orders o join customer c on c.id = o.customer")
+	for _, sql := range []string{
+		"select o.id, c.name from orders o join customer c on c.id = o.customer where c.region = 2",
+		"select count(*) from orders o join customer c on c.id = o.customer",
+	} {
+		if d := harness.SameRows(w.source.query(sql), reader.query(sql)); d != "" {
+			t.Errorf("%s: %s", sql, d)
+		}
+	}
+	// The view reads as its owner, whose mapping is another one.
+	for _, condition := range []string{"r.balance < 70", "r.name like 'c1%'", "10 / (r.id - 3) > -100"} {
+		sql := "select o.id, r.name from orders o join rich r on r.id = o.customer where " + condition
+		same := strings.Replace(sql, "rich r", "(select id, name, balance from customer where balance > 60) r", 1)
+		want := w.source.query(strings.Replace(same, "10 / (r.id - 3) > -100", "true", 1)) // row 3 is hidden
+		got, err := reader.Query(bounded(t), sql)
+		if err != nil {
+			t.Errorf("%s: %s", sql, errorText(err))
+		} else if d := harness.SameRows(want, got); d != "" {
+			t.Errorf("%s: %s", sql, d)
+		}
+	}
+}
