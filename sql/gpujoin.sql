@@ -545,8 +545,8 @@ END $$;
 COMMENT ON FUNCTION check_kept(regclass) IS 'compares what gpujoind keeps of a table with the table';
 
 -- The statistics views below are for everybody, as PostgreSQL's own are: a role sees its
--- own jobs and queries, and members of pg_read_all_stats see all. docs/monitoring.md,
--- Statistics in SQL, describes the columns.
+-- own jobs and queries, and members of pg_read_all_stats see all. docs/statistics.md
+-- describes the columns.
 
 -- What the caller may see of the daemon's status: the row failure, if there is none; else
 -- a row for each public member of the status, and one for each job.
