@@ -23,6 +23,7 @@
 #include "pgstat.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "storage/shmem.h"
 #include "utils/acl.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
@@ -447,6 +448,17 @@ gj_find_matching_plans(PartitionPruneState *prune)
 	return ExecFindMatchingSubPlans(prune, false, NULL);
 #else
 	return ExecFindMatchingSubPlans(prune, false);
+#endif
+}
+
+/* A hash table in shared memory for this many entries: since 19, there is no initial number. */
+static inline HTAB *
+gj_shmem_hash(const char *name, int64 entries, HASHCTL *info, int flags)
+{
+#if PG_VERSION_NUM >= 190000
+	return ShmemInitHash(name, entries, info, flags);
+#else
+	return ShmemInitHash(name, entries, entries, info, flags);
 #endif
 }
 

@@ -27,6 +27,7 @@ double		gj_min_rows = 100000;
 int			gj_queue_timeout = 2000;
 int			gj_connect_timeout = 1000;
 double		gj_role_share = 0.5;
+int			gj_max_job_memory = -1;
 double		gj_startup_cost = 1000;
 double		gj_page_row_cost = 0.0015;
 double		gj_cached_page_cost = 0.35;
@@ -100,6 +101,20 @@ gj_algorithm_name(GjAlgorithm algorithm)
 	while (entry->name != NULL && entry->val != (int) algorithm)
 		entry++;
 	return entry->name;
+}
+
+bool
+gj_exceeds_job_memory(double bytes)
+{
+	return gj_max_job_memory >= 0 && bytes > gj_max_job_memory * 1024.0;
+}
+
+/* Existing plans may have jobs that are too large now, or lack some that are not. */
+static void
+assign_max_job_memory(int kilobytes, void *extra)
+{
+	if (kilobytes != gj_max_job_memory)
+		ResetPlanCache();
 }
 
 static void
@@ -231,6 +246,11 @@ gj_define_options(void)
 							 "The joins of one session may reserve half of that. The only join of a role or a session may reserve more. 1 disables the limit, which does not apply to superusers.",
 							 &gj_role_share, gj_role_share, 0, 1,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpujoin.max_job_memory",
+							"Sets the maximum memory in gpujoind that a join is expected to need.",
+							"A join that is expected to need more runs natively. -1 disables the limit.",
+							&gj_max_job_memory, gj_max_job_memory, -1, MAX_KILOBYTES,
+							PGC_SUSET, GUC_UNIT_KB | GUC_EXPLAIN, NULL, assign_max_job_memory, NULL);
 
 	define_cost("gpujoin.startup_cost",
 				"Sets the planner's estimate of the cost of starting a job in gpujoind.", &gj_startup_cost);

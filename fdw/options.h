@@ -20,6 +20,7 @@ extern double gj_min_rows;		/* of a join's inputs together */
 extern int	gj_queue_timeout;	/* ms */
 extern int	gj_connect_timeout; /* ms */
 extern double gj_role_share;	/* of the daemon's memory, for a role's jobs */
+extern int	gj_max_job_memory;	/* kB; -1: no limit */
 extern double gj_startup_cost;
 extern double gj_cached_page_cost;	/* feed: of a page's cost, if it is in
 											 * memory */
@@ -109,6 +110,9 @@ typedef enum GjLogFallbacks
 } GjLogFallbacks;
 
 extern int	gj_log_fallbacks;	/* GjLogFallbacks */
+
+/* Does gpujoin.max_job_memory forbid a job of this many bytes? */
+extern bool gj_exceeds_job_memory(double bytes);
 
 extern void gj_define_options(void);
 

@@ -13,6 +13,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "stats/statements.h"
 

@@ -17,6 +17,7 @@
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 #include "utils/tuplestore.h"
+#include "utils/tuplestore.h"
 
 #include "daemon/job_session.h"
 #include "options.h"

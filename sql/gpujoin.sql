@@ -638,8 +638,8 @@ CREATE VIEW mirror_progress(
 COMMENT ON VIEW mirror_progress IS 'tables of foreign servers that gpujoind loads now';
 
 -- The statistics views below are for everybody, as PostgreSQL's own are: a role sees its
--- own jobs and queries, and members of pg_read_all_stats see all. docs/monitoring.md,
--- Statistics in SQL, describes the columns.
+-- own jobs and queries, and members of pg_read_all_stats see all. docs/statistics.md
+-- describes the columns.
 
 -- What the caller may see of the daemon's status: the row failure, if there is none; else
 -- a row for each public member of the status, and one for each job.

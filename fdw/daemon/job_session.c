@@ -169,6 +169,9 @@ admitted(GjLink *link, int timeout_ms)
 	if (!expect(link, GJ_ADMITTED, sizeof(body), timeout_ms))
 		return false;
 	memcpy(&body, link->conn.body, sizeof(body));
+	if (gj_exceeds_job_memory(body.reserved_bytes))
+		return gj_fail(&link->conn, "the job needs " UINT64_FORMAT " MB of memory, more than gpujoin.max_job_memory allows",
+					   body.reserved_bytes >> 20);
 	link->job = body.job;
 	memcpy(link->token, body.token, sizeof(body.token));
 	link->admitted = true;

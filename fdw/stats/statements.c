@@ -13,7 +13,6 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/backend_status.h"
 #include "utils/guc.h"
@@ -94,7 +93,7 @@ startup(void)
 		shared->dropped = 0;
 		shared->since = GetCurrentTimestamp();
 	}
-	table = ShmemInitHash("gpujoin statements", most, most, &info, HASH_ELEM | HASH_BLOBS);
+	table = gj_shmem_hash("gpujoin statements", most, &info, HASH_ELEM | HASH_BLOBS);
 	LWLockRelease(AddinShmemInitLock);
 }
 

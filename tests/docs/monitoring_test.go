@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// monitoring.md explains every column of the statistics views, in their order, and no other.
+// statistics.md explains every column of the statistics views, in their order, and no other.
 func TestStatisticsColumns(t *testing.T) {
-	sql, page := read(t, "sql", "gpujoin.sql"), read(t, "docs", "monitoring.md")
+	sql, page := read(t, "sql", "gpujoin.sql"), read(t, "docs", "statistics.md")
 	for _, view := range []string{"stat_daemon", "stat_jobs", "stat_progress_job"} {
 		_, columns, _ := strings.Cut(sql, "CREATE VIEW "+view+"(")
 		columns, _, _ = strings.Cut(columns, ")")
@@ -17,7 +17,7 @@ func TestStatisticsColumns(t *testing.T) {
 		table, _, _ = strings.Cut(table, "\n\n")
 		code, documented := all(`(\w+)`, columns), all("(?m)^\\| `(\\w+)` \\|", table)
 		if len(code) < 5 || !slices.Equal(code, documented) {
-			t.Errorf("%s: %v\nmonitoring.md: %v", view, code, documented)
+			t.Errorf("%s: %v\nstatistics.md: %v", view, code, documented)
 		}
 	}
 }
@@ -26,17 +26,17 @@ func TestStatisticsColumns(t *testing.T) {
 func TestStatementColumns(t *testing.T) {
 	_, columns, _ := strings.Cut(read(t, "sql", "gpujoin.sql"), "CREATE FUNCTION stat_statements(")
 	columns, _, _ = strings.Cut(columns, "RETURNS")
-	_, table, _ := strings.Cut(read(t, "docs", "monitoring.md"), "## Statistics of queries")
+	_, table, _ := strings.Cut(read(t, "docs", "statistics.md"), "## Statistics of queries")
 	_, table, _ = strings.Cut(table, "|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	code, documented := all(`OUT (\w+) `, columns), all("(?m)^\\| `(\\w+)` \\|", table)
 	if len(code) < 10 || !slices.Equal(code, documented) {
-		t.Errorf("%v\nmonitoring.md: %v", code, documented)
+		t.Errorf("%v\nstatistics.md: %v", code, documented)
 	}
 	reasons := all(`\[GJ_WHY_\w+\] = "(\w+)"`, read(t, "fdw", "stats", "statements.c"))
 	for _, reason := range reasons {
 		if !strings.Contains(table, "`"+reason+"`: ") {
-			t.Errorf("monitoring.md does not explain the reason %s", reason)
+			t.Errorf("statistics.md does not explain the reason %s", reason)
 		}
 	}
 	if len(reasons) != 4 {

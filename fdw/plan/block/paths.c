@@ -398,6 +398,8 @@ add_paths(QueryBlock *block, GjVariant variant, GjTree *tree)
 {
 	if (2 * tree->bytes > block->status->budget)
 		return GJ_REJECT_BUDGET;
+	if (gj_exceeds_job_memory(2 * tree->bytes))
+		return GJ_REJECT_JOB_MEMORY;
 	if (expected_groups(block, tree) * held_columns(block->aggregations[variant]) * HELD_COLUMN_WIDTH >
 		(double) HELD_EXTENTS * block->status->extent_size)
 		return GJ_REJECT_GROUP_KEY;

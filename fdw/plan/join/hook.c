@@ -205,6 +205,8 @@ add_tree(Attempt *attempt, GjVariant variant, Cost cost)
 	/* the inputs in extents, and a second copy during partitioning */
 	if (2 * (left->bytes + right->bytes) > attempt->status->budget)
 		return GJ_REJECT_BUDGET;
+	if (gj_exceeds_job_memory(2 * (left->bytes + right->bytes)))
+		return GJ_REJECT_JOB_MEMORY;
 
 	reject = split_clauses(attempt);
 	if (reject != GJ_ACCEPTED)

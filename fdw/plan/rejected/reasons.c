@@ -76,6 +76,7 @@ static const struct
 	[GJ_REJECT_LEAKPROOF] = {"leakproof", "An operator is not leakproof and a table has row security"},
 	[GJ_REJECT_TOO_LARGE] = {"too_large", "The job would have too many inputs, columns, outputs or levels"},
 	[GJ_REJECT_BUDGET] = {"budget", "The expected rows do not fit gpujoind's memory budget"},
+	[GJ_REJECT_JOB_MEMORY] = {"job_memory", "The job is expected to need more memory than gpujoin.max_job_memory allows"},
 	[GJ_REJECT_DISTINCT] = {"distinct", "DISTINCT with ON expressions, or above an aggregation or a window function, is not offloaded"},
 	[GJ_REJECT_GROUPING_SETS] = {"grouping_sets", "A query with GROUPING SETS, ROLLUP or CUBE has an aggregate whose results for several groups cannot be combined, or a key that cannot be replaced by NULL or occurs twice"},
 	[GJ_REJECT_SET_RETURNING] = {"set_returning", "The target list calls a set-returning function"},

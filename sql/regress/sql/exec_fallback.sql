@@ -25,10 +25,21 @@ EXECUTE p;
 RESET gpujoin.enabled;
 RESET gpujoin.socket;
 EXECUTE p;
--- only a superuser may hide what the log has
-CREATE ROLE regress_told;
+-- the daemon's estimate of a job may be too large where the planner's is not
+SET gpujoin.max_job_memory = '64kB';
+EXECUTE p;
+RESET gpujoin.max_job_memory;
+EXECUTE p;
+-- only a superuser may hide what the log has, and only one may allow larger jobs
+CREATE ROLE regress_told LOGIN;
+ALTER ROLE regress_told SET gpujoin.max_job_memory = '1MB';
 SET ROLE regress_told;
 SET gpujoin.log_fallbacks = off;
+SET gpujoin.max_job_memory = -1;
 RESET ROLE;
+SELECT current_user AS me \gset
+\c - regress_told
+SHOW gpujoin.max_job_memory;
+\c - :me
 DROP ROLE regress_told;
 DROP TABLE told;

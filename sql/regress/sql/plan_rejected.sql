@@ -92,6 +92,10 @@ INSERT INTO a SELECT 1; INSERT INTO b SELECT 1;
 UPDATE pg_class SET reltuples = 1e15, relpages = 1 WHERE oid IN ('a'::regclass, 'b'::regclass);
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
 ROLLBACK;
+-- job_memory: more than an administrator allows a join
+SET gpujoin.max_job_memory = 0;
+EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
+RESET gpujoin.max_job_memory;
 -- too_large: more outputs than a row may have
 DO $$
 DECLARE
