@@ -1,8 +1,10 @@
 /*
- * foreign/objects.c - tells the daemon when a server or a user mapping is dropped or
- * altered: its session would hold a slot at the source, with options of the past.
+ * foreign/objects.c - tells the daemon when a server or a user mapping is dropped: its
+ * session would hold a slot at the source for ever.
  *
- * That is known when the command runs, and told after the commit.
+ * That is known when the command runs, and told after the commit.  Options that are altered
+ * need no word: the next statement has others, and the daemon ends the session that had the
+ * old ones if it made its connections with them.
  */
 #include "postgres.h"
 
@@ -65,7 +67,7 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub, void *arg
 {
 	if (previous_hook != NULL)
 		previous_hook(access, class, object, sub, arg);
-	if (access != OAT_DROP && access != OAT_POST_ALTER)
+	if (access != OAT_DROP)
 		return;
 	if (class == ForeignServerRelationId)
 		note(object, InvalidOid);

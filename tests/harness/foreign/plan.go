@@ -64,7 +64,13 @@ func (p *Plan) visit(n harness.Node) {
 		if n.Text("Custom Plan Provider") == "OffloadBlock" {
 			feeds = max(feeds, 1)
 		}
-		children = children[:min(len(children), feeds)]
+		feeding := children[:min(len(children), feeds)]
+		children = nil
+		for i, c := range feeding { // the scan of a mirror is not executed
+			if i >= len(inputs) || inputs[i].Text("Feed") != "mirror" {
+				children = append(children, c)
+			}
+		}
 	default:
 		p.table(n)
 	}
