@@ -39,7 +39,11 @@ func (b *bench) prepare() error {
 	if err := b.exec(b.source, "drop table if exists lag_beat, lag_rows, changes, fixed, pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history; select count(l_comment) from lineitem"); err != nil {
 		return err
 	}
-	return b.world.Import(b.ctx, b.local, server, "lineitem")
+	if err := b.world.Import(b.ctx, b.local, server, "lineitem"); err != nil {
+		return err
+	}
+	// Large transactions take longer than users would wait.
+	return b.exec(b.local, "alter server %s options (add freshness_timeout '2min')", server)
 }
 
 // load mirrors lineitem, all 16 columns.

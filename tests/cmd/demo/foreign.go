@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	foreignScale = 0.3
+	foreignScale = 0.2
 	lagTime      = 5 * time.Second
 	lagRate      = 2000 // changes per second
 )
