@@ -34,6 +34,7 @@ MANDIR ?= /usr/local/share/man
 STATICCHECK := build/bin/staticcheck-v0.8.2
 DEADCODE := build/bin/deadcode-v0.40.0
 NFPM := build/bin/nfpm-v2.45.0
+RELEASED = $(shell cat version/VERSION)
 # Installed servers whose headers are installed, too.
 DEB_SERVERS = $(patsubst /usr/include/postgresql/%/server/postgres.h,/usr/lib/postgresql/%/bin/pg_config,$(wildcard /usr/include/postgresql/*/server/postgres.h))
 
@@ -42,7 +43,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build compile install uninstall deb deb-test demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
+.PHONY: help setup build compile install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -71,6 +72,11 @@ uninstall: ## remove what make install has installed; the configuration and meas
 
 deb: compile $(NFPM) ## make Debian packages of the daemon and of the extension for all servers with headers, or PG_CONFIG's; build/deb
 	@GO="$(GO)" NFPM="$(CURDIR)/$(NFPM)" tools/deb.sh $(if $(filter command environment,$(firstword $(origin PG_CONFIG))),"$(PG_CONFIG)",$(DEB_SERVERS))
+
+dist: ## make the archive of this commit's sources; build/gpujoin-VERSION.tar.gz
+	@mkdir -p build
+	@git archive --prefix=gpujoin-$(RELEASED)/ -o build/gpujoin-$(RELEASED).tar.gz HEAD
+	@cd build && sha256sum gpujoin-$(RELEASED).tar.gz | tee gpujoin-$(RELEASED).tar.gz.sha256
 
 deb-test: ## install, update, remove and purge the packages of make deb in a Debian 12 in a directory (as root)
 	@tools/deb-test.sh

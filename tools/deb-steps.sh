@@ -108,6 +108,24 @@ step "native plans while the daemon is down"
 stop_daemon
 [ "$(sql -c "$join")" = "$expected" ] || fail "a query fails without the daemon"
 
+step "a new cluster by the container's entry point"
+rm -f /run/gpujoin/*
+setpriv --reuid=postgres --regid=postgres --init-groups -- env PATH="/usr/lib/postgresql/15/bin:$PATH" PGDATA=/tmp/container \
+    POSTGRES_PASSWORD=secret /packages/entrypoint.sh --port=5433 >/tmp/container.log 2>&1 &
+entry=$!
+for _ in $(seq 300); do
+    found=$(as_postgres psql -X -q -A -t -p 5433 -c "CREATE DATABASE container" -c "SELECT daemon FROM gpujoin.status()" 2>/dev/null) && [ "$found" = running ] && break
+    as_postgres dropdb --if-exists -p 5433 container >/dev/null 2>&1 || true
+    sleep 0.2
+done
+[ "$(as_postgres psql -X -q -A -t -p 5433 -d container -c "SELECT daemon FROM gpujoin.status()")" = running ] || {
+    cat /tmp/container.log
+    fail "the container's databases do not find the daemon"
+}
+kill "$entry"
+wait "$entry" || fail "the container does not stop in good order"
+! grep -q secret /tmp/container.log || fail "the container logs the password"
+
 step "remove and purge"
 sql -c "DROP EXTENSION gpujoin" -c "DROP SCHEMA gpujoin" -c "ALTER DATABASE shop RESET session_preload_libraries"
 dpkg -r postgresql-15-gpujoin gpujoind >/tmp/dpkg 2>&1 || { cat /tmp/dpkg; fail "dpkg -r"; }

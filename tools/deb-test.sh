@@ -48,7 +48,7 @@ for package in "$system"/packages/*.deb; do
     dpkg-deb -b "$unpacked" "$system/packages/before" >/dev/null
     rm -rf "$unpacked"
 done
-cp "$root/tools/deb-steps.sh" "$system/packages"
+cp "$root/tools/deb-steps.sh" "$root/packaging/container/entrypoint.sh" "$system/packages"
 
 # shellcheck disable=SC2016  # the inner shell expands it
 unshare --mount --pid --fork --kill-child --net --ipc --uts sh -eu -c '
