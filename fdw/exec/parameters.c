@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "compat.h"
 #include "exec/parameters.h"
 #include "numeric/decimal.h"
 #include "options.h"
