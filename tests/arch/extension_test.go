@@ -129,7 +129,7 @@ func TestExtensionCallsDownwards(t *testing.T) {
 }
 
 // shared are the headers in fdw itself that every file may include.
-var shared = []string{"compat.h", "options.h", "util.h"}
+var shared = []string{"compat.h", "compat_heap.h", "options.h", "util.h"}
 
 // A file includes only headers of its own folder, of folders below it, and shared ones.
 func TestExtensionIncludesDownwards(t *testing.T) {

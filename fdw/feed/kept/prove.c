@@ -25,7 +25,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "compat.h"
+#include "compat_heap.h"
 #include "feed/kept/kept.h"
 #include "feed/page/page.h"
 

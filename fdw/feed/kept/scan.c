@@ -18,7 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "compat.h"
+#include "compat_heap.h"
 #include "feed/kept/capture.h"
 #include "feed/kept/kept.h"
 #include "feed/page/page.h"

@@ -19,7 +19,7 @@
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 
-#include "compat.h"
+#include "compat_heap.h"
 #include "feed/page/page.h"
 #include "options.h"
 

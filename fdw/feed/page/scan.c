@@ -25,7 +25,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "compat.h"
+#include "compat_heap.h"
 #include "feed/feed.h"
 #include "feed/page/page.h"
 #include "feed/parts.h"
