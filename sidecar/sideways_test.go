@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
 	"gpujoin/sidecar/memory"
 	"gpujoin/testsupport/backend"
@@ -275,7 +276,7 @@ func TestJobEndsWhileItFilters(t *testing.T) {
 // A filter whose targets are all kept is made when a participant asks for it: these have few
 // rows to feed, or none.
 func TestFilterOfKeptTargets(t *testing.T) {
-	j := &job{fed: make([]input, 3)}
+	j := &job{fed: make([]input, 3), inputs: make([]planjson.Input, 3)}
 	s := &keySource{targets: []int{1, 2}}
 	for _, c := range []struct {
 		kept   []int
