@@ -85,7 +85,10 @@ func (f *saboteur) one() error {
 	name := f.next[0]
 	f.next = f.next[1:]
 	w.disturbed.Add(1)
-	defer w.disturbed.Add(1)
+	defer func() {
+		w.over.Store(time.Now().UnixNano())
+		w.disturbed.Add(1)
+	}()
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
