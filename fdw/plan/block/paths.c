@@ -396,10 +396,10 @@ find_native(QueryBlock *block)
 static GjReject
 add_paths(QueryBlock *block, GjVariant variant, GjTree *tree)
 {
-	if (2 * tree->bytes > block->status->budget)
-		return GJ_REJECT_BUDGET;
-	if (gj_exceeds_job_memory(2 * tree->bytes))
-		return GJ_REJECT_JOB_MEMORY;
+	GjReject	reject = gj_check_memory(block->status, tree->bytes);
+
+	if (reject != GJ_ACCEPTED)
+		return reject;
 	if (expected_groups(block, tree) * held_columns(block->aggregations[variant]) * HELD_COLUMN_WIDTH >
 		(double) HELD_EXTENTS * block->status->extent_size)
 		return GJ_REJECT_GROUP_KEY;

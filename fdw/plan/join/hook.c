@@ -202,13 +202,9 @@ add_tree(Attempt *attempt, GjVariant variant, Cost cost)
 	GjReject	reject;
 	bool		block_only;
 
-	/* the inputs in extents, and a second copy during partitioning */
-	if (2 * (left->bytes + right->bytes) > attempt->status->budget)
-		return GJ_REJECT_BUDGET;
-	if (gj_exceeds_job_memory(2 * (left->bytes + right->bytes)))
-		return GJ_REJECT_JOB_MEMORY;
-
-	reject = split_clauses(attempt);
+	reject = gj_check_memory(attempt->status, left->bytes + right->bytes);
+	if (reject == GJ_ACCEPTED)
+		reject = split_clauses(attempt);
 	if (reject != GJ_ACCEPTED)
 		return reject;
 	block_only = left->block_only || right->block_only || clauses->can_fail;

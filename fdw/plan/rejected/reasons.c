@@ -132,3 +132,13 @@ gj_reject(PlannerInfo *root, RelOptInfo *joinrel, GjReject reason)
 	if (state != NULL)
 		state->reject = Max(state->reject, reason);
 }
+
+GjReject
+gj_check_memory(const struct gj_status *status, double bytes)
+{
+	double		needed = 2 * bytes; /* in extents, and a second copy during partitioning */
+
+	if (needed > status->budget)
+		return GJ_REJECT_BUDGET;
+	return gj_exceeds_job_memory(needed) ? GJ_REJECT_JOB_MEMORY : GJ_ACCEPTED;
+}

@@ -66,6 +66,9 @@ extern const char *gj_reject_word(GjReject reason);
 /* The reason why a daemon that is not ready gets no job. */
 extern GjReject gj_reject_daemon(GjDaemon daemon);
 
+/* Is there memory for a job whose inputs have this many bytes? */
+extern GjReject gj_check_memory(const struct gj_status *status, double bytes);
+
 /* Sentence for a reason, without the final period. */
 extern const char *gj_reject_detail(GjReject reason);
 
