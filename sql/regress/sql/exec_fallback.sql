@@ -12,6 +12,8 @@ SHOW gpujoin.log_fallbacks;
 SET gpujoin.socket = '/nowhere/gone';
 SET gpujoin.log_fallbacks = off;
 EXECUTE p;
+-- another daemon: the one before may be left alone for a moment after it failed
+SET gpujoin.socket = '/nowhere/else';
 SET gpujoin.log_fallbacks = notice;
 EXECUTE p;
 -- the same reason again, within the minute
