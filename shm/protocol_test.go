@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestProtocolTables compares the byte tables of docs/protocol.md with the
+// TestProtocolTables compares the byte tables of docs/internals/protocol.md with the
 // mirror: every struct has a table, with every field at its offset.
 func TestProtocolTables(t *testing.T) {
-	b, err := os.ReadFile("../docs/protocol.md")
+	b, err := os.ReadFile("../docs/internals/protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func nameOf(typ reflect.Type) string {
 
 // TestProtocolMessages compares the table of messages with the types.
 func TestProtocolMessages(t *testing.T) {
-	b, err := os.ReadFile("../docs/protocol.md")
+	b, err := os.ReadFile("../docs/internals/protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}

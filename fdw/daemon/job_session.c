@@ -192,7 +192,7 @@ set_share(struct gj_open *body)
 		(uint32) (gj_role_share * GJ_WHOLE_SHARE + 0.5);
 }
 
-/* The member "runtime" of the job, docs/job.md. */
+/* The member "runtime" of the job, docs/internals/job.md. */
 static char *
 runtime_json(const GjPlan *plan, const GjRuntime *runtime)
 {

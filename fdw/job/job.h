@@ -146,7 +146,7 @@ typedef struct GjParameter
 	int			scale;
 } GjParameter;
 
-/* How the two columns of a key are compared, docs/job.md. */
+/* How the two columns of a key are compared, docs/internals/job.md. */
 
 typedef enum GjKeyClass
 {
@@ -217,7 +217,7 @@ typedef struct GjResult
 typedef struct GjAggregate
 {
 	double		groups;			/* planner's estimate */
-	char	   *members;		/* of the job's aggregate node, docs/job.md */
+	char	   *members;		/* of the job's aggregate node, docs/internals/job.md */
 	char	   *filter;			/* condition on its result, or NULL */
 	int			ncolumns;		/* of its result */
 	GjColumn   *columns;
@@ -308,7 +308,7 @@ typedef struct GjPlan
 	GjAggregate *aggregate;
 } GjPlan;
 
-/* What changes from one execution of a plan to the next, docs/job.md. */
+/* What changes from one execution of a plan to the next, docs/internals/job.md. */
 typedef struct GjRuntime
 {
 	const char *parameters;		/* their values, separated by commas */
@@ -354,7 +354,7 @@ extern GjPlan *gj_plan_read_lists(const List *lists);
 
 /* ---- job/json.c ---- */
 
-/* Version of the job's format, docs/job.md. */
+/* Version of the job's format, docs/internals/job.md. */
 #define GJ_JOB_VERSION 3
 
 /* The name by which the daemon knows a table: schema.table. */

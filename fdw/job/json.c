@@ -1,5 +1,5 @@
 /*
- * job/json.c - writes the member "static" of the job, docs/job.md.
+ * job/json.c - writes the member "static" of the job, docs/internals/job.md.
  *
  * It is written when a job is opened, not when it is planned, because it takes
  * as long as the rest of planning the node.

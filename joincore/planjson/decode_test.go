@@ -155,16 +155,16 @@ func TestDecodeFilters(t *testing.T) {
 	}
 }
 
-// TestDocumentedExample keeps docs/job.md true: the tree it shows has the
+// TestDocumentedExample keeps docs/internals/job.md true: the tree it shows has the
 // shape that the decoder takes.
 func TestDocumentedExample(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/job.md")
+	doc, err := os.ReadFile("../../docs/internals/job.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, ok := strings.Cut(string(doc), "```json\n")
 	if !ok {
-		t.Fatal("docs/job.md has no example")
+		t.Fatal("docs/internals/job.md has no example")
 	}
 	example, _, _ := strings.Cut(rest, "```")
 	// The example shows one input of two; the decoder must get as far as that.

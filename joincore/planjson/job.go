@@ -1,4 +1,4 @@
-// Package planjson decodes and checks jobs. It turns the JSON of docs/job.md into a
+// Package planjson decodes and checks jobs. It turns the JSON of docs/internals/job.md into a
 // joincore.Checked. It is the only decoder of that format and does not trust its input:
 // errors name the member in which something is not as it must be.
 package planjson
@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	// ErrMalformed reports input that is not a job as defined in docs/job.md.
+	// ErrMalformed reports input that is not a job as defined in docs/internals/job.md.
 	ErrMalformed = errors.New("malformed job")
 	// ErrVersion reports a job in another version of the format.
 	ErrVersion = errors.New("unknown job version")

@@ -205,9 +205,9 @@ func TestDecodeRefusesAggregates(t *testing.T) {
 }
 
 // TestDocumentedExpressions decodes every value, condition and aggregate that
-// docs/job.md shows in the first column of its tables.
+// docs/internals/job.md shows in the first column of its tables.
 func TestDocumentedExpressions(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/job.md")
+	doc, err := os.ReadFile("../../docs/internals/job.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ type Keeper interface {
 // Job is a plan with its inputs, output and memory.
 type Job struct {
 	Plan   *joincore.Checked
-	Text   []byte               // the job that Plan is made of, docs/job.md, for executors in other processes
+	Text   []byte               // the job that Plan is made of, docs/internals/job.md, for executors in other processes
 	Kept   uint64               // the inputs that are kept: planjson.Job.PlanFor(Kept) of Text is Plan
 	Inputs []*joincore.Relation // in extents, so that other processes can read them
 	Memory Memory

@@ -229,10 +229,10 @@ func TestExtension(t *testing.T) {
 	}
 }
 
-// docs/dependencies.md explains every directly required module, and no other.
+// docs/internals/dependencies.md explains every directly required module, and no other.
 func TestDependenciesAreExplained(t *testing.T) {
 	root, _ := load(t)
-	text, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "internals", "dependencies.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,13 +250,13 @@ func TestDependenciesAreExplained(t *testing.T) {
 			}
 			required[name] = true
 			if !strings.Contains(string(text), "`"+name+"`") {
-				t.Errorf("%s requires %s, which docs/dependencies.md does not explain", mod, name)
+				t.Errorf("%s requires %s, which docs/internals/dependencies.md does not explain", mod, name)
 			}
 		}
 	}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z]+\\.[^`]+)`").FindAllStringSubmatch(string(text), -1) {
 		if !required[m[1]] {
-			t.Errorf("docs/dependencies.md explains %s, which is no longer required", m[1])
+			t.Errorf("docs/internals/dependencies.md explains %s, which is no longer required", m[1])
 		}
 	}
 }

@@ -27,16 +27,17 @@ func all(pattern, text string) []string {
 	return out
 }
 
-// Every reason in reasons.c is explained in planning.md, and no other.
+// Every reason in reasons.c is explained in planner.md, and no other.
 func TestReasons(t *testing.T) {
 	code := all(`\[GJ_REJECT_\w+\] = \{"(\w+)"`, read(t, "fdw", "plan", "rejected", "reasons.c"))
 	if len(code) < 10 {
 		t.Fatalf("found only %d reasons in reasons.c", len(code))
 	}
-	_, section, ok := strings.Cut(read(t, "docs", "planning.md"), "## Why a join stays native")
+	_, section, ok := strings.Cut(read(t, "docs", "internals", "planner.md"), "## Why a join stays native")
 	if !ok {
-		t.Fatal("planning.md has no section on reasons")
+		t.Fatal("planner.md has no section on reasons")
 	}
+	section, _, _ = strings.Cut(section, "\n## ")
 	var documented []string
 	for _, row := range all(`(?m)^\| ((?:`+"`"+`\w+`+"`"+`(?:, )?)+) \|`, section) {
 		documented = append(documented, all("`(\\w+)`", row)...)
@@ -44,11 +45,11 @@ func TestReasons(t *testing.T) {
 	slices.Sort(code)
 	slices.Sort(documented)
 	if !slices.Equal(code, documented) {
-		t.Errorf("reasons.c: %v\nplanning.md: %v", code, documented)
+		t.Errorf("reasons.c: %v\nplanner.md: %v", code, documented)
 	}
 }
 
-// planning.md has every cost setting of options.c with its default.
+// planner.md has every cost setting of options.c with its default.
 func TestCosts(t *testing.T) {
 	options := read(t, "fdw", "options.c")
 	defaults := map[string]string{}
@@ -57,7 +58,7 @@ func TestCosts(t *testing.T) {
 	}
 	documented := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| ((?:`gpujoin\\.\\w+_cost`(?:, )?)+) \\| ([\\d., ]+) \\|")
-	for _, m := range row.FindAllStringSubmatch(read(t, "docs", "planning.md"), -1) {
+	for _, m := range row.FindAllStringSubmatch(read(t, "docs", "internals", "planner.md"), -1) {
 		values := strings.Split(m[2], ", ")
 		for i, name := range all("`([^`]+)`", m[1]) {
 			documented[name] = values[i]
@@ -68,10 +69,10 @@ func TestCosts(t *testing.T) {
 	}
 	for name, value := range defaults {
 		if documented[name] != value {
-			t.Errorf("%s is %s, planning.md says %q", name, value, documented[name])
+			t.Errorf("%s is %s, planner.md says %q", name, value, documented[name])
 		}
 	}
 	if len(documented) != len(defaults) {
-		t.Errorf("options.c has %d costs, planning.md %d", len(defaults), len(documented))
+		t.Errorf("options.c has %d costs, planner.md %d", len(defaults), len(documented))
 	}
 }

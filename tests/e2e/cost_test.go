@@ -164,7 +164,7 @@ func TestLoadCost(t *testing.T) {
 	if err := syscall.FcntlFlock(file.Fd(), setLockOFD, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
-	const coresOffset, loadOffset, timeOffset, checked = 12, 304, 24, 40 // docs/protocol.md
+	const coresOffset, loadOffset, timeOffset, checked = 12, 304, 24, 40 // docs/internals/protocol.md
 	binary.LittleEndian.PutUint32(status[coresOffset:], 8)
 	// cost returns the cost of the daemon's work under this load; beats 0: unknown.
 	s := w.Session(t, append(slices.Clone(free), fmt.Sprintf("set gpujoin.socket = '%s'", fake))...)

@@ -1,4 +1,4 @@
-// Package plandoc writes plans as jobs in the form of docs/job.md, for tests of what
+// Package plandoc writes plans as jobs in the form of docs/internals/job.md, for tests of what
 // reads jobs. The extension writes them in production.
 package plandoc
 

@@ -2,7 +2,7 @@
  * feed/kept/kept.h - feeds inputs whose columns the daemon keeps from one job to the next.
  *
  * The daemon serves a block while PostgreSQL's pages prove that it has not
- * changed and that all its rows are visible to everybody (docs/protocol.md).
+ * changed and that all its rows are visible to everybody (docs/internals/protocol.md).
  * Everything else is fed.
  */
 #ifndef FEED_KEPT_KEPT_H

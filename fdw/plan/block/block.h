@@ -42,7 +42,7 @@ typedef struct GjCheck
 	int			key;			/* column; where it is NULL, nothing is shown; or -1 */
 } GjCheck;
 
-/* The members of an aggregate node of the job, docs/job.md. */
+/* The members of an aggregate node of the job, docs/internals/job.md. */
 typedef struct GjMembers
 {
 	List	   *keys;			/* of GjExpr */

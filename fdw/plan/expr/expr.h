@@ -1,7 +1,7 @@
 /*
  * plan/expr/expr.h - expressions in the form in which the daemon evaluates them.
  *
- * The daemon knows integers and bytes (docs/job.md).  A numeric becomes an
+ * The daemon knows integers and bytes (docs/internals/job.md).  A numeric becomes an
  * integer whose scale is known here, a date its days, a boolean 0 or 1.
  *
  * A translated expression is a tree, whose nodes may be shared.  It is made when
@@ -107,7 +107,7 @@ typedef struct GjExpr
 	bool		can_fail;
 } GjExpr;
 
-/* Width of an integer constant or parameter (docs/job.md), in bytes. */
+/* Width of an integer constant or parameter (docs/internals/job.md), in bytes. */
 #define GJ_CONSTANT_WIDTH 8
 
 /* Display scales beyond this are not computed by the daemon. */
@@ -121,7 +121,7 @@ typedef struct GjExpr
  */
 #define GJ_MAX_EXPRESSION_BYTES (256 * 1024)
 
-/* Parameters of a job, docs/job.md. */
+/* Parameters of a job, docs/internals/job.md. */
 #define GJ_MAX_PARAMETERS 1024
 
 /*
@@ -181,7 +181,7 @@ extern bool gj_same_expr(const GjExpr *a, const GjExpr *b);
 /* Completes a node whose arguments are complete. */
 extern void gj_measure_expr(GjExpr *expr);
 
-/* Returns the text of a value or condition, docs/job.md. */
+/* Returns the text of a value or condition, docs/internals/job.md. */
 extern char *gj_write_expr(const GjExpr *expr);
 
 extern void gj_append_expr(StringInfo json, const GjExpr *expr);

@@ -1,5 +1,5 @@
 /*
- * plan/expr/write.c - the text of translated expressions, docs/job.md.
+ * plan/expr/write.c - the text of translated expressions, docs/internals/job.md.
  */
 #include "postgres.h"
 
@@ -221,7 +221,7 @@ gj_write_expr(const GjExpr *expr)
  * planner computes both from the expressions that the document will consist of.
  */
 
-/* The daemon's limit, docs/job.md. */
+/* The daemon's limit, docs/internals/job.md. */
 #define MAX_LEVELS 256
 
 /* The document, "static", and "root" enclose the joins. */

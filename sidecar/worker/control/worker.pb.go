@@ -635,7 +635,7 @@ func (x *FromWorker) GetBook() *Booking {
 
 type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"` // the job as the extension has sent it: JSON, docs/job.md
+	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"` // the job as the extension has sent it: JSON, docs/internals/job.md
 	Inputs        []*Relation            `protobuf:"bytes,2,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	Kept          uint64                 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"` // bit i: input i has all its columns, and its condition is to be evaluated
 	unknownFields protoimpl.UnknownFields

@@ -1,6 +1,6 @@
 // Package sim repeats figures of the MG-Join paper in the simulator: make sim. Each row
 // of its table is a value with a bar. The bars are floors or exact counts, and no
-// constant of the exchange was chosen to reach the paper's ratios: docs/several-gpus.md
+// constant of the exchange was chosen to reach the paper's ratios: docs/internals/multi-gpu.md
 // says why some differ from the paper's.
 package sim
 
