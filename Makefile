@@ -43,7 +43,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build compile install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
+.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -69,6 +69,9 @@ install: ## install what make compile has built, and gpujoin-cuda if it was buil
 
 uninstall: ## remove what make install has installed; the configuration and measured rates stay (as root)
 	@PG_CONFIG="$(PG_CONFIG)" DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" UNITDIR="$(UNITDIR)" MANDIR="$(MANDIR)" tools/install.sh uninstall
+
+settings: ## write docs/settings.md, whose tables are made of the code
+	@cd tests && $(GO) test -count=1 ./docs -run '^TestSettingsPage$$' -update
 
 deb: compile $(NFPM) ## make Debian packages of the daemon and of the extension for all servers with headers, or PG_CONFIG's; build/deb
 	@GO="$(GO)" NFPM="$(CURDIR)/$(NFPM)" tools/deb.sh $(if $(filter command environment,$(firstword $(origin PG_CONFIG))),"$(PG_CONFIG)",$(DEB_SERVERS))

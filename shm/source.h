@@ -1,7 +1,7 @@
 /*
  * source.h - requests on foreign servers, the sources of mirrored tables.
  *
- * One frame each way, whose bodies are a fixed part and JSON in UTF-8.  docs/sources.md
+ * One frame each way, whose bodies are a fixed part and JSON in UTF-8.  docs/internals/sources.md
  * describes the JSON.
  */
 #ifndef GPUJOIN_SOURCE_H

@@ -13,7 +13,7 @@ COMMENT ON FUNCTION daemon_status() IS
 
 -- The same as a row. daemon is 'running', 'stopping', or the reason why there
 -- is no status; all other columns are NULL in that case. Sizes are in bytes.
--- docs/daemon.md, Status, describes the columns.
+-- docs/views.md describes the columns.
 CREATE FUNCTION status(
     OUT daemon text, OUT version text, OUT pid integer, OUT uptime interval,
     OUT providers text[], OUT rates text, OUT budget bigint, OUT reserved bigint, OUT used bigint,
@@ -55,8 +55,8 @@ END;
 COMMENT ON FUNCTION status() IS 'state, memory and jobs of gpujoind';
 
 -- The jobs that the daemon has admitted. role and database are NULL for jobs of
--- another cluster. The view is empty if the daemon does not answer. docs/daemon.md,
--- Status, describes the columns.
+-- another cluster. The view is empty if the daemon does not answer. docs/views.md
+-- describes the columns.
 CREATE VIEW jobs(
     job, role, database, pid, state, reserved, age, unread, spooled) AS
     SELECT j.id, r.rolname, b.datname, j.pid, j.state, j.reserved,
@@ -79,7 +79,7 @@ CREATE VIEW jobs(
 COMMENT ON VIEW jobs IS 'jobs of gpujoind, their memory, and how long they have had it';
 
 -- The devices on which joins may run. The view is empty if the daemon does not
--- answer. docs/daemon.md, Status, describes the columns.
+-- answer. docs/views.md describes the columns.
 CREATE VIEW devices AS
     SELECT d.*
     FROM daemon_status() AS s,
@@ -92,7 +92,7 @@ COMMENT ON VIEW devices IS 'devices on which gpujoind can run joins, and their s
 
 -- How these devices are connected with each other and with the host, whose number
 -- is NULL. The view is empty if the daemon does not answer or has one device.
--- docs/daemon.md, Status, describes the columns.
+-- docs/views.md describes the columns.
 CREATE VIEW links AS
     SELECT l.*
     FROM daemon_status() AS s,
@@ -103,7 +103,7 @@ CREATE VIEW links AS
 COMMENT ON VIEW links IS 'links between the devices on which gpujoind can run joins';
 
 -- The daemon's memory as a tree: each row includes the rows whose paths begin with
--- its own. The view is empty if the daemon does not answer. docs/daemon.md, Status,
+-- its own. The view is empty if the daemon does not answer. docs/views.md
 -- describes the columns.
 CREATE VIEW memory AS
     SELECT m.*
@@ -114,7 +114,7 @@ CREATE VIEW memory AS
 COMMENT ON VIEW memory IS 'memory of gpujoind, by what uses it';
 
 -- What the daemon keeps between joins, of this cluster and this database: a row for each
--- table's file. The view is empty if the daemon does not answer. docs/daemon.md, Status,
+-- table's file. The view is empty if the daemon does not answer. docs/views.md
 -- describes the columns.
 CREATE VIEW kept(
     relid, relation, columns, rows, bytes, device_bytes, fraction, uses, last_use, superseded, last_kept, last_proved, last_fed, reason) AS
@@ -142,7 +142,7 @@ CREATE VIEW kept(
 COMMENT ON VIEW kept IS 'columns of tables that gpujoind keeps between joins';
 
 -- The jobs of this cluster whose tables are captured now, and what was captured and is
--- copied. The view is empty if the daemon does not answer. docs/daemon.md, Status,
+-- copied. The view is empty if the daemon does not answer. docs/views.md
 -- describes the columns.
 CREATE VIEW keep_progress(
     job, pid, database, relation, phase, blocks_total, blocks_done) AS
@@ -554,7 +554,7 @@ CREATE FUNCTION gpujoin_fdw_validator(options text[], catalog oid) RETURNS void
 AS 'MODULE_PATHNAME', 'gpujoin_fdw_validator'
 LANGUAGE C STRICT;
 
--- docs/foreign-sources.md describes the options of servers, user mappings and tables.
+-- docs/settings.md describes the options of servers, user mappings and tables.
 CREATE FOREIGN DATA WRAPPER gpujoin_fdw HANDLER gpujoin_fdw_handler VALIDATOR gpujoin_fdw_validator;
 
 COMMENT ON FOREIGN DATA WRAPPER gpujoin_fdw IS 'tables of other PostgreSQL servers, which gpujoind mirrors as columns';
@@ -594,7 +594,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION daemon_mirrors() IS 'mirrors that gpujoind has of foreign tables, or the reason why that is not known';
 
 -- A row for each mirrored table of a source and each user mapping. The view is empty if the
--- daemon does not answer. docs/foreign-sources.md describes the columns.
+-- daemon does not answer. docs/views.md describes the columns.
 CREATE VIEW mirrors(
     server, "user", schema, "table", relations, state, reason, hint, rows, dead_rows, bytes, device_bytes, position, lag_bytes, lag,
     retained_wal, since) AS
@@ -638,7 +638,7 @@ CREATE VIEW mirror_progress(
 COMMENT ON VIEW mirror_progress IS 'tables of foreign servers that gpujoind loads now';
 
 -- The statistics views below are for everybody, as PostgreSQL's own are: a role sees its
--- own jobs and queries, and members of pg_read_all_stats see all. docs/statistics.md
+-- own jobs and queries, and members of pg_read_all_stats see all. docs/views.md
 -- describes the columns.
 
 -- What the caller may see of the daemon's status: the row failure, if there is none; else

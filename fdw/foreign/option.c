@@ -2,7 +2,7 @@
  * foreign/option.c - which options objects of gpujoin_fdw may have, and their values.
  *
  * Their names and rules are those of postgres_fdw where it has them.  Keywords of
- * libpq are those that docs/foreign-sources.md calls supported.
+ * libpq are those that docs/settings.md lists.
  */
 #include "postgres.h"
 

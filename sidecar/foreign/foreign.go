@@ -1,7 +1,7 @@
 // Package foreign answers what backends ask of foreign servers: it keeps a session and the
 // mirrors of each server and user mapping, and the pins of statements that read them.
 //
-// A request is JSON, as docs/sources.md describes it. A pin is the position of a statement
+// A request is JSON, as docs/internals/sources.md describes it. A pin is the position of a statement
 // at one server: all its mirrored tables are read at one position of the server's commits,
 // and all that are read directly under one snapshot. It belongs to the connection that asked
 // for it, and to the jobs that read from it.

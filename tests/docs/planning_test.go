@@ -27,52 +27,101 @@ func all(pattern, text string) []string {
 	return out
 }
 
-// Every reason in reasons.c is explained in planner.md, and no other.
+// Every reason in reasons.c has a row with a remedy in troubleshooting.md, and no other has.
 func TestReasons(t *testing.T) {
 	code := all(`\[GJ_REJECT_\w+\] = \{"(\w+)"`, read(t, "fdw", "plan", "rejected", "reasons.c"))
-	if len(code) < 10 {
-		t.Fatalf("found only %d reasons in reasons.c", len(code))
-	}
-	_, section, ok := strings.Cut(read(t, "docs", "internals", "planner.md"), "## Why a join stays native")
-	if !ok {
-		t.Fatal("planner.md has no section on reasons")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	var documented []string
-	for _, row := range all(`(?m)^\| ((?:`+"`"+`\w+`+"`"+`(?:, )?)+) \|`, section) {
-		documented = append(documented, all("`(\\w+)`", row)...)
-	}
+	compareReasons(t, "## Why a join stays native\n", code, 40)
+}
+
+// So has every reason for which the daemon refuses or fails a job.
+func TestReasonsOfTheDaemon(t *testing.T) {
+	_, names, _ := strings.Cut(read(t, "shm", "bodies.go"), "failureNames = [...]string{")
+	names, _, _ = strings.Cut(names, "}")
+	compareReasons(t, "### Reasons of the daemon\n", all(`"(\w+)"`, names), 9)
+}
+
+func compareReasons(t *testing.T, heading string, code []string, least int) {
+	t.Helper()
+	page := read(t, "docs", "troubleshooting.md")
+	documented := firstCells(page, heading)
 	slices.Sort(code)
 	slices.Sort(documented)
-	if !slices.Equal(code, documented) {
-		t.Errorf("reasons.c: %v\nplanner.md: %v", code, documented)
+	if len(code) < least || !slices.Equal(code, documented) {
+		t.Errorf("%s\ncode: %v\npage: %v", heading, code, documented)
+	}
+	_, table, _ := strings.Cut(page, "\n"+heading)
+	for _, row := range all(`(?m)^(\| .*)$`, table) {
+		if cells := strings.Split(row, " | "); len(cells) < 3 || len(strings.Trim(cells[2], " |")) < 4 {
+			t.Errorf("a row without a remedy: %s", row)
+		}
+		if !strings.Contains(table, row+"\n|") { // the last one
+			break
+		}
 	}
 }
 
-// planner.md has every cost setting of options.c with its default.
-func TestCosts(t *testing.T) {
-	options := read(t, "fdw", "options.c")
-	defaults := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^double\s+gj_(\w+_cost) = ([\d.]+);`).FindAllStringSubmatch(options, -1) {
-		defaults["gpujoin."+m[1]] = m[2]
+// Every text that the extension gives as a fallback begins with one of those in
+// troubleshooting.md, and each of these with a text.
+func TestFallbacks(t *testing.T) {
+	documented := firstCells(read(t, "docs", "troubleshooting.md"), "## Texts of `Fallback`\n")
+	used := map[string]bool{}
+	for _, text := range fallbackTexts(t) {
+		i := slices.IndexFunc(documented, func(beginning string) bool { return strings.HasPrefix(text, beginning) })
+		if i < 0 {
+			t.Errorf("troubleshooting.md does not explain %q", text)
+			continue
+		}
+		used[documented[i]] = true
 	}
-	documented := map[string]string{}
-	row := regexp.MustCompile("(?m)^\\| ((?:`gpujoin\\.\\w+_cost`(?:, )?)+) \\| ([\\d., ]+) \\|")
-	for _, m := range row.FindAllStringSubmatch(read(t, "docs", "internals", "planner.md"), -1) {
-		values := strings.Split(m[2], ", ")
-		for i, name := range all("`([^`]+)`", m[1]) {
-			documented[name] = values[i]
+	for _, beginning := range documented {
+		if !used[beginning] {
+			t.Errorf("no fallback begins with %q", beginning)
 		}
 	}
-	if len(defaults) < 8 {
-		t.Fatalf("found only %d costs in options.c", len(defaults))
-	}
-	for name, value := range defaults {
-		if documented[name] != value {
-			t.Errorf("%s is %s, planner.md says %q", name, value, documented[name])
+}
+
+// fallbackTexts returns the formats of all fallbacks that the extension words itself.
+func fallbackTexts(t *testing.T) []string {
+	t.Helper()
+	var texts []string
+	for _, from := range []struct{ folder, pattern string }{
+		{"fdw", `\bgj_fail(?:_by)?\([^;"]*"([^"]+)"`},              // of a connection
+		{"fdw/daemon", `\[GJ_FAULT_\w+\] = "([^"]+)"`},             // of the breaker
+		{"fdw/exec", `\bgo_native\(state, "([^"]+)"`},              // of a choice
+		{"fdw/exec", `\b(?:unfit =|return) "([a-z][^"]+ [^"]+)";`}, // of parameters
+		{"fdw/plan", `psprintf\("(internal: [^"]*)"`},              // of a defect of the planner
+	} {
+		found := 0
+		for _, source := range append(sources(t, from.folder, ".c"), sources(t, from.folder, ".h")...) {
+			for _, text := range all(from.pattern, source) {
+				if strings.HasPrefix(text, "%") { // another one's words
+					continue
+				}
+				texts = append(texts, text)
+				found++
+			}
+		}
+		if found == 0 {
+			t.Errorf("nothing matches %s", from.pattern)
 		}
 	}
-	if len(documented) != len(defaults) {
-		t.Errorf("options.c has %d costs, planner.md %d", len(defaults), len(documented))
+	return texts
+}
+
+// sources returns the texts of all files below a folder whose names end so.
+func sources(t *testing.T, folder, ending string) []string {
+	t.Helper()
+	var out []string
+	root := filepath.Join("..", "..", folder)
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ending) {
+			rest, _ := filepath.Rel(root, path)
+			out = append(out, read(t, folder, rest))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return out
 }
