@@ -108,13 +108,13 @@ func fallbackTexts(t *testing.T) []string {
 	return texts
 }
 
-// sources returns the texts of all files below a folder whose names end so.
+// sources returns the texts of all files below a folder whose names end so, but those of tests.
 func sources(t *testing.T, folder, ending string) []string {
 	t.Helper()
 	var out []string
 	root := filepath.Join("..", "..", folder)
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ending) {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ending) && !strings.HasSuffix(path, "_test.go") {
 			rest, _ := filepath.Rel(root, path)
 			out = append(out, read(t, folder, rest))
 		}
