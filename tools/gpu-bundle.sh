@@ -31,10 +31,11 @@ libdir=$("$pg_config" --pkglibdir)
 sharedir=$("$pg_config" --sharedir)
 
 # PostgreSQL finds its files relative to its program, so the directories keep
-# their layout.  Of its modules, copies those that initdb and the server load.
+# their layout.  Of its modules, copies those that initdb and the server load:
+# pgoutput sends changes of tables to who mirrors them.
 mkdir -p "$stage/pg$bindir" "$stage/pg$libdir" "$stage/pg$sharedir/extension"
 cp -L "$bindir/postgres" "$bindir/initdb" "$stage/pg$bindir"
-cp -L "$libdir/plpgsql.so" "$libdir/dict_snowball.so" "$stage/pg$libdir"
+cp -L "$libdir/plpgsql.so" "$libdir/dict_snowball.so" "$libdir/pgoutput.so" "$stage/pg$libdir"
 for entry in "$sharedir"/*; do
     case ${entry##*/} in
     extension | man | locale) ;;

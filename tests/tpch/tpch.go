@@ -26,8 +26,10 @@ var Tables = []string{"region", "nation", "part", "supplier", "partsupp", "custo
 //go:embed schema.sql
 var Schema string
 
+// Indexes creates the primary keys and the usual indexes.
+//
 //go:embed indexes.sql
-var indexes string
+var Indexes string
 
 //go:embed queries/*.sql
 var queries embed.FS
@@ -54,7 +56,7 @@ func Load(ctx context.Context, env *harness.Env, s *harness.Session, sf float64,
 	if err := Generate(ctx, env, sf, dir); err != nil {
 		return err
 	}
-	return suite.Load(ctx, s, suite.Data{Schema: Schema, Indexes: indexes, Tables: Tables, Dir: dir}, progress)
+	return suite.Load(ctx, s, suite.Data{Schema: Schema, Indexes: Indexes, Tables: Tables, Dir: dir}, progress)
 }
 
 // Generate writes a CSV file for each table.

@@ -126,26 +126,32 @@ func (w *world) explainKept(ctx context.Context, q keptQuery, r *keptResult) err
 	if err != nil {
 		return err
 	}
-	if r.Device, err = deviceBytes(ctx, w.modes[2].witness); err != nil {
+	if r.Device, err = deviceBytes(ctx, w.modes[2].witness, "gpujoin.kept"); err != nil {
 		return err
 	}
-	r.Phases = map[string]float64{}
-	for _, job := range plan.Jobs() {
-		for _, j := range job.Joins() {
-			for _, p := range j.Phases() {
-				r.Phases[p.Text("Name")] += p.Number("Actual Time")
-			}
-		}
-	}
+	r.Phases = phasesIn(plan)
 	return nil
 }
 
-// deviceBytes returns the bytes of kept columns on GPUs. The daemon writes what the view shows once
-// a second, so the first columns may be there later than the view has them: it is asked for two
-// seconds before it counts as empty.
-func deviceBytes(ctx context.Context, s *harness.Session) (n int64, err error) {
+// phasesIn returns the times of the phases of all joins of an executed plan, by name, in ms.
+func phasesIn(plan harness.Node) map[string]float64 {
+	phases := map[string]float64{}
+	for _, job := range plan.Jobs() {
+		for _, j := range job.Joins() {
+			for _, p := range j.Phases() {
+				phases[p.Text("Name")] += p.Number("Actual Time")
+			}
+		}
+	}
+	return phases
+}
+
+// deviceBytes returns the bytes of a view's columns on GPUs. The daemon writes what the view shows
+// once a second, so the first columns may be there later than the view has them: it is asked for
+// two seconds before it counts as empty.
+func deviceBytes(ctx context.Context, s *harness.Session, view string) (n int64, err error) {
 	for deadline := time.Now().Add(2 * time.Second); ; {
-		r, err := s.Query(ctx, "select coalesce(sum(device_bytes), 0) from gpujoin.kept")
+		r, err := s.Query(ctx, "select coalesce(sum(device_bytes), 0) from "+view)
 		if err != nil || len(r.Rows) != 1 {
 			return 0, fmt.Errorf("device_bytes: %v, %w", r, err)
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"gpujoin/tests/harness"
 	"gpujoin/tests/suite"
 	"gpujoin/tests/synthetic"
 	"gpujoin/tests/tpch"
@@ -65,48 +67,67 @@ func (w *world) fillKept(ctx context.Context) error {
 		create table fact4 (k int8 not null, v int8 not null)`); err != nil {
 		return err
 	}
-	var work []string
-	// Each run of the generator takes a second before its first row.
-	most := min(parts, max(2, int(4*w.sf)))
-	for _, t := range []struct {
-		table string
-		parts int
-	}{{"lineitem", most}, {"orders", most / 2}, {"partsupp", max(1, most/4)}, {"customer", 1}, {"part", 1}} {
-		for part := range t.parts {
-			work = append(work, w.generated(t.table, t.parts, part+1))
-		}
-	}
-	for _, table := range []string{"supplier", "nation", "region"} {
-		work = append(work, w.generated(table, 1, 1))
-	}
-	filled := func(table, columns string, rows int, order string) {
-		for part := range parts {
-			work = append(work, fmt.Sprintf("insert into %s select %s from generate_series(%d::int8, %d) i%s",
-				table, columns, rows*part/parts+1, rows*(part+1)/parts, order))
-		}
-	}
-	dimension := synthetic.Dimension("dimension", 1, w.rows)
-	filled("dimension", dimension.Values[0]+", "+dimension.Values[1], w.rows, " order by hashint8extended(i, 99)")
+	work := append(w.generated(tpch.Tables...), w.dimension()...)
 	for _, times := range []int{4, 1} {
-		filled(fmt.Sprintf("fact%d", times), synthetic.Foreign(2, w.rows)+", "+synthetic.Number(3, 1000), times*w.rows, "")
+		work = append(work, filled(fmt.Sprintf("fact%d", times), w.factColumns(), times*w.rows, "")...)
 	}
 	say("loading TPC-H at scale factor %g and %d rows with %d sessions", w.sf, 6*w.rows, parts)
-	if err := w.parallel(ctx, parts, work); err != nil {
+	here := place{cluster: w.cluster}
+	if err := here.parallel(ctx, work); err != nil {
 		return err
 	}
 	say("loaded after %.0f s; vacuuming", time.Since(begin).Seconds())
-	var vacuum []string
-	for _, table := range append([]string{"fact4", "fact1", "dimension"}, tpch.Tables...) {
-		vacuum = append(vacuum, "vacuum (analyze) "+table)
-	}
-	err := w.parallel(ctx, parts, vacuum)
+	err := here.parallel(ctx, vacuum(append([]string{"fact4", "fact1", "dimension"}, tpch.Tables...)))
 	say("vacuumed after %.0f s", time.Since(begin).Seconds())
 	return err
 }
 
-// generated returns a statement that loads a part of a table of TPC-H from its generator, which
-// the server starts.
-func (w *world) generated(table string, parts, part int) string {
+// filled returns statements that fill a table from expressions over i, the row's number.
+func filled(table, columns string, rows int, order string) (work []string) {
+	parts := loaders()
+	for part := range parts {
+		work = append(work, fmt.Sprintf("insert into %s select %s from generate_series(%d::int8, %d) i%s",
+			table, columns, rows*part/parts+1, rows*(part+1)/parts, order))
+	}
+	return work
+}
+
+func (w *world) dimension() []string {
+	d := synthetic.Dimension("dimension", 1, w.rows)
+	return filled(d.Name, d.Values[0]+", "+d.Values[1], w.rows, " order by hashint8extended(i, 99)")
+}
+
+func (w *world) factColumns() string {
+	return synthetic.Foreign(2, w.rows) + ", " + synthetic.Number(3, 1000)
+}
+
+func vacuum(tables []string) (work []string) {
+	for _, table := range tables {
+		work = append(work, "vacuum (analyze) "+table)
+	}
+	return work
+}
+
+// generated returns statements that load tables of TPC-H from its generator, which the
+// server starts; large tables in parts, the largest first.
+func (w *world) generated(tables ...string) (work []string) {
+	// Each run of the generator takes a second before its first row.
+	most := min(loaders(), max(2, int(4*w.sf)))
+	for _, t := range []struct {
+		table string
+		parts int
+	}{{"lineitem", most}, {"orders", most / 2}, {"partsupp", max(1, most/4)}, {"customer", 1}, {"part", 1}, {"supplier", 1}, {"nation", 1}, {"region", 1}} {
+		for part := range t.parts {
+			if slices.Contains(tables, t.table) {
+				work = append(work, w.generatedPart(t.table, t.parts, part+1))
+			}
+		}
+	}
+	return work
+}
+
+// generatedPart returns a statement that loads a part of a table of TPC-H.
+func (w *world) generatedPart(table string, parts, part int) string {
 	program := fmt.Sprintf("%s csv --quiet --stdout -s %s -T %s", w.env.Generator, strconv.FormatFloat(w.sf, 'f', -1, 64), table)
 	if parts > 1 {
 		program += fmt.Sprintf(" --parts %d --part %d", parts, part)
@@ -114,8 +135,14 @@ func (w *world) generated(table string, parts, part int) string {
 	return fmt.Sprintf("copy %s from program '%s' (format csv, header)", table, program)
 }
 
+// place is where statements that load or change tables are executed.
+type place struct {
+	cluster *harness.Cluster
+	first   string // what each session executes at first
+}
+
 // parallel executes statements with several sessions.
-func (w *world) parallel(ctx context.Context, sessions int, statements []string) error {
+func (p place) parallel(ctx context.Context, statements []string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan string, len(statements))
@@ -124,9 +151,9 @@ func (w *world) parallel(ctx context.Context, sessions int, statements []string)
 	}
 	close(next)
 	var all sync.WaitGroup
-	for range min(sessions, len(statements)) {
+	for range min(loaders(), len(statements)) {
 		all.Go(func() {
-			if err := w.each(ctx, next); err != nil {
+			if err := p.each(ctx, next); err != nil {
 				stop(err)
 			}
 		})
@@ -136,14 +163,14 @@ func (w *world) parallel(ctx context.Context, sessions int, statements []string)
 }
 
 // each executes statements with one session, natively.
-func (w *world) each(ctx context.Context, statements <-chan string) error {
-	s, err := w.cluster.ConnectWith(ctx, "gpujoin.socket", w.cluster.DaemonSocket())
+func (p place) each(ctx context.Context, statements <-chan string) error {
+	s, err := p.cluster.ConnectWith(ctx, "gpujoin.socket", p.cluster.DaemonSocket())
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	// VACUUM calls no row visible to all whose commit is not on disk.
-	if err := s.Exec(ctx, suite.Native+"; set synchronous_commit = on"); err != nil {
+	if err := s.Exec(ctx, suite.Native+"; set synchronous_commit = on; "+p.first); err != nil {
 		return err
 	}
 	for sql := range statements {

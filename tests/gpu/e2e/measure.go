@@ -110,10 +110,16 @@ func (r *result) brief() string {
 
 // explain runs the query once more under EXPLAIN ANALYZE and reads its plan.
 func (t *times) explain(ctx context.Context, m *mode, sql string) error {
+	_, err := t.explainPlan(ctx, m, sql)
+	return err
+}
+
+// explainPlan is explain for who needs the plan, too.
+func (t *times) explainPlan(ctx context.Context, m *mode, sql string) (harness.Node, error) {
 	begin := time.Now()
 	plan, err := m.session.Explain(ctx, "analyze, timing off", sql)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t.ExplainMs = measure.Ms(time.Since(begin))
 	var providers, reasons []string
@@ -143,7 +149,7 @@ func (t *times) explain(ctx context.Context, m *mode, sql string) error {
 	t.Joins = plan.OffloadedJoins()
 	t.Providers = strings.Join(providers, ", ")
 	t.Reason = strings.Join(reasons, "; ")
-	return nil
+	return plan, nil
 }
 
 // slowest returns the largest value of a property among the participants, minus

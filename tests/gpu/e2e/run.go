@@ -32,6 +32,7 @@ type options struct {
 	parts   string
 	queries string
 	kept    bool // measure queries over kept columns instead
+	foreign bool // measure queries over foreign tables instead
 }
 
 // Run runs what the arguments select, prints one table and writes build/gpu-e2e.json.
@@ -54,11 +55,17 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run")
 	flags.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
 	flags.BoolVar(&o.kept, "kept", false, "only compare cores with CUDA over kept columns: joins of 1 M rows times -sf and 4 times as many, and TPC-H")
+	flags.BoolVar(&o.foreign, "foreign", false, "only compare cores with CUDA over foreign tables that are mirrored, alone and with local tables, before and after changes at the source: the same joins and TPC-H")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if o.kept {
+	switch {
+	case o.kept && o.foreign:
+		return errors.New("-kept and -foreign exclude each other")
+	case o.kept:
 		return runKept(ctx, o)
+	case o.foreign:
+		return runForeign(ctx, o)
 	}
 	return run(ctx, o)
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -98,31 +99,38 @@ func TestWithoutGPU(t *testing.T) {
 	}
 }
 
-// Kept columns with the cpu provider's worker in place of the GPU's: all rows are equal, and all
-// inputs are kept.
-func TestKeptWithoutGPU(t *testing.T) {
+// withoutGPU runs something with the cpu provider's worker in place of the GPU's, and reads
+// the results that it has written.
+func withoutGPU(t *testing.T, run func(context.Context, options) error, o options, document any) {
+	t.Helper()
 	env, err := harness.Prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker, err := env.BuildWorker()
-	if err != nil {
+	if o.plugin, err = env.BuildWorker(); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(worker))
+	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(o.plugin))
 	t.Setenv("CUDA_VISIBLE_DEVICES", "0:words") // as on a GPU, texts become codes
-	out := filepath.Join(t.TempDir(), "results.json")
-	if err := runKept(t.Context(), options{plugin: worker, out: out, sf: 0.1, workers: 2, kept: true, queries: "1 6 3 10 12"}); err != nil {
+	o.out = filepath.Join(t.TempDir(), "results.json")
+	o.workers = 2
+	if err := run(t.Context(), o); err != nil {
 		t.Error(err)
 	}
-	text, err := os.ReadFile(out)
+	text, err := os.ReadFile(o.out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var document struct{ Kept []*keptResult }
-	if err := json.Unmarshal(text, &document); err != nil {
+	if err := json.Unmarshal(text, document); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Kept columns with the cpu provider's worker in place of the GPU's: all rows are equal, and all
+// inputs are kept.
+func TestKeptWithoutGPU(t *testing.T) {
+	var document struct{ Kept []*keptResult }
+	withoutGPU(t, runKept, options{sf: 0.1, kept: true, queries: "1 6 3 10 12"}, &document)
 	if len(document.Kept) != 9 {
 		t.Fatalf("%d queries", len(document.Kept))
 	}
@@ -133,5 +141,42 @@ func TestKeptWithoutGPU(t *testing.T) {
 		if !r.Equal || r.Kept[0].Fed+r.Kept[1].Fed > 0 || r.Kept[1].Blocks == 0 || r.CUDA.Providers != "cuda" || r.CUDA.Ms == 0 {
 			t.Errorf("%s: %+v, kept %v, %v, on CUDA %+v", r.Query, r, r.Kept[0], r.Kept[1], r.CUDA)
 		}
+	}
+}
+
+// Foreign tables with the cpu provider's worker in place of the GPU's: all rows are those of the
+// source, before and after its changes, and foreign tables are read from their mirrors.
+func TestForeignWithoutGPU(t *testing.T) {
+	var document struct {
+		Foreign []*foreignResult
+		Mirrors []*mirrorsResult
+	}
+	withoutGPU(t, runForeign, options{sf: 0.05, foreign: true, queries: "1 3 6 14"}, &document)
+	count := map[string]int{}
+	for _, r := range document.Foreign {
+		count[r.Stage+", "+r.Tables]++
+		if note := r.wrong(); note != "" || r.CUDA.Providers != "cuda" || r.CPU.Providers != "cpu" || r.Device == 0 {
+			t.Errorf("%s, %s, %s: %s; on cores %+v, on CUDA %+v, %d bytes there", r.Stage, r.Query, r.Tables, note, r.CPU, r.CUDA, r.Device)
+		}
+		for _, read := range r.Read {
+			if kept, fed := r.Tables == "foreign and kept", r.Tables == "foreign and fed"; (read.Kept > 0) != kept || (read.Fed > 0) != fed {
+				t.Errorf("%s, %s, %s: %v", r.Stage, r.Query, r.Tables, read)
+			}
+		}
+	}
+	for _, stage := range []string{loaded, changed, rewritten} {
+		for i, want := range []int{8, 5, 5} { // queries, and those of local tables
+			if n := count[stage+", "+placements[i].name]; n != want {
+				t.Errorf("%s, %s: %d queries", stage, placements[i].name, n)
+			}
+		}
+	}
+	for _, m := range document.Mirrors {
+		if (m.Dead > 0) != (m.Stage != loaded) || m.Rows == 0 || m.Bytes == 0 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if len(document.Mirrors) != 6 { // two daemons
+		t.Errorf("%d times the mirrors of a daemon", len(document.Mirrors))
 	}
 }

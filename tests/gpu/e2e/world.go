@@ -13,17 +13,20 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/foreign"
 	"gpujoin/tests/measure"
 	"gpujoin/tests/suite"
 )
 
 // world is a server with two daemons: one joins on the CPU, the other on a GPU.
-// Each mode has its own session, connected to its daemon only.
+// Each mode has its own session, connected to its daemon only. Foreign tables are those of
+// another server, to which the native mode's session is connected.
 type world struct {
 	options
 	env     *harness.Env
 	where   string // circumstances of the measurement
 	cluster *harness.Cluster
+	source  *harness.Cluster // nil: there are no foreign tables
 	modes   []*mode
 	cleanup []func() error // in reverse
 }
@@ -54,14 +57,39 @@ func (o options) settings() harness.Settings {
 	s["wal_level"] = "minimal"
 	s["max_wal_senders"] = "0"
 	// GMT needs no time zone files, which a small machine lacks.
-	if o.kept { // only tables with WAL are kept
+	if o.kept || o.foreign { // only tables with WAL are kept
 		s["wal_level"], s["gpujoin.keep"] = "replica", "auto"
 		s["max_wal_size"], s["checkpoint_timeout"] = "64GB", "1h"
 		s["maintenance_work_mem"] = "1GB"
 	}
+	if o.foreign { // most rows are the source's
+		s["shared_buffers"] = fmt.Sprintf("%dMB", buffers>>22)
+		s["max_wal_size"] = "8GB"
+	}
 	s["timezone"] = "'GMT'"
 	s["log_timezone"] = "'GMT'"
 	return s
+}
+
+// sourceSettings returns those of the server with the foreign tables.
+func (o options) sourceSettings() harness.Settings {
+	s := o.settings()
+	maps.Copy(s, foreign.SourceSettings())
+	s["shared_buffers"] = fmt.Sprintf("%dMB", min(measure.MemoryBytes()/4, 16<<30)>>20)
+	s["max_wal_size"] = "16GB"
+	return s
+}
+
+// memory returns the daemons' options on memory: both have the same columns.
+func (o options) memory() harness.DaemonOptions {
+	share := func(percent int64) string { return fmt.Sprintf("%dMB", measure.MemoryBytes()/100*percent>>20) }
+	switch { // calibrating takes longer than all queries
+	case o.kept:
+		return harness.DaemonOptions{"memory-budget": share(20), "keep-memory": "80%", "calibrate": "false"}
+	case o.foreign:
+		return harness.DaemonOptions{"memory-budget": share(28), "keep-memory": "10%", "mirror-memory": "70%", "calibrate": "false"}
+	}
+	return harness.DaemonOptions{}
 }
 
 func newWorld(ctx context.Context, o options) (w *world, err error) {
@@ -86,11 +114,12 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	if err := native.session.Exec(ctx, "create extension gpujoin"); err != nil {
 		return w, err
 	}
-	memory := harness.DaemonOptions{}
-	if o.kept { // two daemons keep the same columns
-		memory["memory-budget"], memory["keep-memory"] = fmt.Sprintf("%dMB", measure.MemoryBytes()/5>>20), "80%"
-		memory["calibrate"] = "false" // takes longer than all queries
+	if o.foreign {
+		if native.session, err = w.startSource(ctx); err != nil {
+			return w, err
+		}
 	}
+	memory := o.memory()
 	onCores := harness.DaemonOptions{"provider": "cpu"}
 	maps.Copy(onCores, memory)
 	cpu, err := w.daemon(ctx, "cpu", onCores)
@@ -115,6 +144,18 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 		w.modes = append(w.modes, several)
 	}
 	return w, errors.Join(native.set(ctx), cpu.set(ctx))
+}
+
+// startSource starts the server with the foreign tables and opens a session there.
+func (w *world) startSource(ctx context.Context) (s *harness.Session, err error) {
+	if w.source, err = w.env.NewCluster("", w.sourceSettings()); err != nil {
+		return nil, err
+	}
+	w.cleanup = append(w.cleanup, w.source.Stop)
+	if s, err = w.source.Connect(ctx); err == nil {
+		w.cleanup = append(w.cleanup, s.Close)
+	}
+	return s, err
 }
 
 // prepare finds the programs to run: the bundle's, or this repository's.
