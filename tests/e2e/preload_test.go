@@ -7,7 +7,7 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// The library is preloaded together with others as the README says. A list in
+// The library is preloaded together with others as install.md says. A list in
 // one pair of quotes prevents all connections until it is reset.
 func TestPreloadLibraries(t *testing.T) {
 	w := theWorld(t)
