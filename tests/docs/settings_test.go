@@ -95,10 +95,17 @@ func code(value string) string {
 	return "`" + value + "`"
 }
 
-// explained is a description with what the page adds to it.
+// explained is a description with what the page adds to it, and without its first words if
+// those are the same for many settings.
 func explained(name, text string) string {
 	if more := additions[name]; more != "" {
 		text = strings.TrimSuffix(text, ".") + ". " + strings.ToUpper(more[:1]) + more[1:]
+	}
+	for _, verb := range []string{"Sets the planner's estimate of the cost of ", "Sets the ", "Sets "} {
+		if rest, ok := strings.CutPrefix(text, verb); ok {
+			text = strings.ToUpper(rest[:1]) + rest[1:]
+			break
+		}
 	}
 	return strings.TrimSuffix(strings.ReplaceAll(text, "|", "\\|"), ".")
 }
