@@ -14,7 +14,7 @@ type guc struct {
 	value            string // the default, as SHOW prints it
 	values           string // the possible ones; "": all of the kind
 	setBy            string
-	text             string
+	text, more       string
 	hidden           bool // not for configuration files: a setting of developers
 }
 
@@ -70,7 +70,7 @@ func newGUC(t *testing.T, source, kind string, args []string) guc {
 		return g
 	}
 	if args[2] != "NULL" {
-		g.text += " " + literal(t, args[2])
+		g.more = literal(t, args[2])
 	}
 	boot, rest := initial(t, source, args[3]), args[4:]
 	if len(rest) > 1 { // not define_bool

@@ -118,7 +118,11 @@ func gucRow(g guc) string {
 	if g.values != "" {
 		kind += ": " + g.values
 	}
-	return row(code(g.name), kind, code(g.value), g.setBy, explained(g.name, g.text))
+	text := g.text
+	if additions[g.name] == "" && g.more != "" { // else a page says more
+		text += " " + g.more
+	}
+	return row(code(g.name), kind, code(g.value), g.setBy, explained(g.name, text))
 }
 
 func daemonRow(s daemonSetting) string {
