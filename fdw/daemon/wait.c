@@ -10,8 +10,12 @@
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/fd.h"
 #include "storage/latch.h"
 
 #include "daemon/connection.h"
@@ -51,6 +55,24 @@ gj_is_put_off(GjConnection *conn, GjDeadline *deadline)
 			break;
 	}
 	deadline->at_us = gj_now_us() + (uint64) ms * 1000;
+	return true;
+}
+
+/*
+ * Is there a descriptor for WaitLatchOrSocket()?  Without one it raises an
+ * error, although the native plan could go on.  BasicOpenFile() makes room by
+ * closing files that the server can open again.
+ */
+static bool
+has_spare_fd(int fd)
+{
+	int			spare = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (spare < 0)
+		spare = BasicOpenFile("/dev/null", O_RDONLY);
+	if (spare < 0)
+		return false;
+	close(spare);
 	return true;
 }
 
@@ -107,6 +129,11 @@ gj_wait_socket(GjConnection *conn, int event, GjDeadline *deadline)
 				continue;
 			}
 			timeout = (long) ((ask_us - now + 999) / 1000);
+		}
+		if (!has_spare_fd(conn->fd))
+		{
+			(void) gj_fail(conn, "no file descriptor is left to wait for the daemon");
+			return GJ_WAIT_FAILED;
 		}
 		rc = WaitLatchOrSocket(MyLatch,
 							   WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | event |
