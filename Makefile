@@ -7,6 +7,7 @@ QUERIES ?=
 RUNS ?=
 ASSERT ?=
 DURATION ?= 60s
+RUN ?=
 SEED ?=
 # KEPT=1: tpch, tpcds and bench-join measure queries over kept columns.
 KEPT ?=
@@ -43,7 +44,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check sqllogic lint clean
+.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check faults sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -140,6 +141,9 @@ kept-check: build ## compare queries over kept columns with native ones while ev
 
 mirror-check: build ## check queries of another server's tables while it changes and fails: make mirror-check DURATION=10m PG=18 SEED=1; writes build/mirror-check.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential mirror -duration $(DURATION) $(if $(SEED),-seed $(SEED))
+
+faults: build ## cause faults in each phase of queries and check what is left of them: make faults PG=18 RUN=TestKillSerial; writes build/faults.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/proof faults $(if $(RUN),-run $(RUN))
 
 sqllogic: build ## compare the queries of sqllogictest files with native plans: make sqllogic DIR=duckdb/test/sql; writes build/sqllogic.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential sqllogic -dir "$(abspath $(DIR))"

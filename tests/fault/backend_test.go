@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // Tests of the effect of a failing backend on all others.
@@ -48,6 +49,7 @@ func TestTerminateWorker(t *testing.T) {
 				continue
 			}
 			t.Run(ph.name+", leader "+leader, func(t *testing.T) {
+				point.Point{What: "terminated", Process: worker, Moment: ph.name, Shape: parallelJoin + ", leader " + leader, Expect: "error 57P01"}.Announce(t)
 				s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
 				h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 				done := ask(s, theJoin)
@@ -68,6 +70,7 @@ func TestStoppedBackend(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range chosen("queue", "mid feed", "running", "mid result") {
 		t.Run(ph.name, func(t *testing.T) {
+			point.Point{What: "stopped", Process: oneBackend, Moment: ph.name, Shape: serialJoin, Expect: "others are offloaded; " + point.AllRows}.Announce(t)
 			s := w.proxied(t, waits, serial)
 			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
@@ -97,6 +100,8 @@ func TestStoppedBackend(t *testing.T) {
 // A backend's crash ends the server's other sessions, as always; the daemon
 // holds nothing of theirs, and serves later ones.
 func TestServerCrash(t *testing.T) {
+	point.Point{What: "killed", Process: oneBackend, Moment: "mid feed, and an open cursor", Shape: parallelJoin,
+		Expect: "PostgreSQL's crash recovery; the same daemon goes on"}.Announce(t)
 	w := newWorld(t, nil)
 	expected := w.Expect(t, theJoin)
 	cursor := w.Session(t, forced, "begin; declare c no scroll cursor for "+theJoin, "fetch 10 from c")
@@ -145,6 +150,7 @@ func TestKillUnderForcedGather(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range chosen("hello", "mid feed", "running", "mid result") {
 		t.Run(ph.name, func(t *testing.T) {
+			point.Point{What: "killed", Process: daemon, Moment: ph.name, Shape: "join in a parallel worker", Expect: ph.parallel.String()}.Announce(t)
 			s := w.proxied(t, serial, "set max_parallel_workers_per_gather = 2; set parallel_setup_cost = 1000000", forcedGather)
 			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)

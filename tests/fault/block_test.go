@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // A block over a table that each participant shares, with values that would be
@@ -35,8 +36,13 @@ func TestBlockLosesAParticipant(t *testing.T) {
 		} {
 			for _, kill := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, leader %s, kill %v", c.name, leader, kill), func(t *testing.T) {
+					what, process := "connection cut", worker
+					if kill {
+						what, process = "killed", daemon
+					}
+					point.Point{What: what, Process: process, Moment: c.name, Shape: parallelBlock + ", leader " + leader, Expect: point.AllRows}.Announce(t)
 					s := w.proxied(t, blocks, "set max_parallel_workers_per_gather = 2; set parallel_leader_participation = "+leader)
-					parallelBlock(t, s, theBlock)
+					isParallelBlock(t, s, theBlock)
 					h, done := w.held(t, s, theBlock, c.msg, c.nth)
 					if kill {
 						if err := w.Daemon.Kill(); err != nil {
@@ -54,11 +60,42 @@ func TestBlockLosesAParticipant(t *testing.T) {
 	}
 }
 
-// parallelBlock checks that a query's topmost node is a block above a Gather.
-func parallelBlock(t *testing.T, s *harness.Session, sql string) {
+// isParallelBlock checks that a query's topmost node is a block above a Gather.
+func isParallelBlock(t *testing.T, s *harness.Session, sql string) {
 	t.Helper()
 	plan := strings.Join(query(t, s, "explain (costs off) "+sql).Rows, "\n")
 	if !strings.HasPrefix(plan, "Custom Scan (OffloadBlock)") || !strings.Contains(plan, "Parallel Custom Scan (OffloadFeed)") {
 		t.Fatalf("no parallel block:\n%s", plan)
+	}
+}
+
+// A serial block is hit in each phase of its job: the native plan answers, as long as no row
+// has been returned.
+func TestKillBlock(t *testing.T) {
+	w := theWorld(t)
+	for _, ph := range chosen("hello", "open", "queue", "first want", "grant", "mid feed", "fed", "run", "running", "first result") {
+		for _, fault := range []string{"kill", "cut"} {
+			t.Run(ph.name+", "+fault, func(t *testing.T) {
+				e := ph.serial
+				if fault == "cut" {
+					e = ph.cut
+				}
+				point.Point{What: what[fault], Process: daemon, Moment: ph.name, Shape: serialBlock, Expect: e.String()}.Announce(t)
+				s := w.proxied(t, blocks, serial)
+				h := w.Proxy.HoldFrame(ph.msg, ph.nth)
+				done := ask(s, theBlock)
+				reached(t, h, done)
+				if fault == "cut" {
+					h.Cut()
+				} else {
+					if err := w.Daemon.Kill(); err != nil {
+						t.Fatal(err)
+					}
+					h.Release()
+				}
+				w.check(t, e, theBlock, <-done)
+				w.unharmed(t, s)
+			})
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // tightDaemon is a separate daemon with a budget for a few jobs.
@@ -283,6 +284,7 @@ func (r *tightDaemon) fallsBack(t *testing.T, s *harness.Session, sql string) {
 
 // A job that can never fit the budget does not queue.
 func TestMoreThanTheBudget(t *testing.T) {
+	point.Point{What: "no memory for any job", Process: daemon, Moment: "queue", Shape: "join, serial and parallel", Expect: point.AllRows}.Announce(t)
 	r := newTightDaemon(t, 0)
 	for _, workers := range []int{0, 2} {
 		s := r.session(t, fmt.Sprintf("set gpujoin.queue_timeout = '10min'; set max_parallel_workers_per_gather = %d", workers))
@@ -295,6 +297,7 @@ func TestMoreThanTheBudget(t *testing.T) {
 // A job outgrows the budget while it is fed, because the planner underestimates
 // a condition that all rows pass.
 func TestOutgrowingTheBudget(t *testing.T) {
+	point.Point{What: "no more memory for the job", Process: daemon, Moment: "mid feed", Shape: "join, serial and parallel", Expect: point.AllRows}.Announce(t)
 	r := newTightDaemon(t, 1)
 	exec(t, r.Witness, "create table wide as select i % 5000 as k, repeat('w', 1000) as note from generate_series(1::int8, 30000) i")
 	exec(t, r.Witness, "vacuum analyze wide")
@@ -309,6 +312,7 @@ func TestOutgrowingTheBudget(t *testing.T) {
 
 // A daemon that stops gracefully finishes running jobs and admits no more.
 func TestGracefulStopUnderLoad(t *testing.T) {
+	point.Point{What: "terminated (SIGTERM)", Process: daemon, Moment: "an open cursor", Shape: serialJoin, Expect: point.AllRows}.Announce(t)
 	r := newTightDaemon(t, 4)
 	holder := r.session(t, "begin; declare c no scroll cursor for "+theJoin, "fetch 10 from c")
 	stopped := make(chan error, 1)

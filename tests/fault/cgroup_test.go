@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gpujoin/tests/harness/point"
 	"gpujoin/tests/harness/sqltest"
 )
 
@@ -55,6 +56,7 @@ func memoryGroup(t *testing.T, limitBytes int64) string {
 // A daemon whose control group allows 500 MB measures its rates and serves
 // within that limit, with a budget that is a fraction of it.
 func TestMemoryLimitOfGroup(t *testing.T) {
+	point.Point{What: "in a memory cgroup of 500 MB", Process: daemon, Moment: "from its start", Shape: serialJoin, Expect: "offloaded, within a budget of a quarter of the limit", Limit: 120}.Announce(t)
 	w := theWorld(t)
 	if !sqltest.Env.Account.Switched {
 		t.Skip("needs to be root, to make a control group")

@@ -11,6 +11,7 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // reading is a statement of which some rows have been read.
@@ -64,6 +65,7 @@ func TestStoppedAfterRows(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
+			point.Point{What: "stopped", Process: daemon, Moment: "after the first row", Shape: fmt.Sprintf("join, %d workers", workers), Expect: point.Lost}.Announce(t)
 			s := w.Session(t, forced, fmt.Sprintf(
 				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '200ms'", workers))
 			r := begin(t, s, theJoin)
@@ -75,6 +77,7 @@ func TestStoppedAfterRows(t *testing.T) {
 		})
 	}
 	t.Run("cursor", func(t *testing.T) {
+		point.Point{What: "stopped", Process: daemon, Moment: "after the first row", Shape: "cursor over a join", Expect: point.Lost}.Announce(t)
 		s := w.Session(t, forced, serial, "set gpujoin.connect_timeout = '200ms'")
 		exec(t, s, "begin; declare c cursor for "+theJoin)
 		query(t, s, "fetch 1 from c")
@@ -90,6 +93,7 @@ func TestStoppedAfterRows(t *testing.T) {
 
 // A stop that is shorter than the backend's patience is only a delay.
 func TestShortStopAfterRows(t *testing.T) {
+	point.Point{What: "stopped for 3 s", Process: daemon, Moment: "after the first row", Shape: serialJoin, Expect: point.AllRows}.Announce(t)
 	w := theWorld(t)
 	s := w.Session(t, forced, serial, "set gpujoin.connect_timeout = '1s'")
 	r := begin(t, s, theJoin)

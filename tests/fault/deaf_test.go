@@ -14,6 +14,7 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 	"gpujoin/tests/harness/sqltest"
 	"gpujoin/testsupport/backend"
 )
@@ -81,6 +82,7 @@ func deafened(t *testing.T, d *harness.Daemon) {
 // A peer that reads nothing does not use up the limit on descriptors in flight
 // of the daemon's user.
 func TestDeafPeer(t *testing.T) {
+	point.Point{What: "another peer reads nothing, with 160 descriptors", Process: daemon, Moment: "a whole query", Shape: serialJoin, Expect: "offloaded"}.Announce(t)
 	w := theWorld(t)
 	d, err := w.Cluster.StartDaemonAt(filepath.Join(w.Cluster.Sock, "deaf"), soonStopped())
 	if err != nil {

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 	"gpujoin/tests/harness/sqltest"
 )
 
 // A daemon that may open no more files cannot create extents. The query runs
 // natively, and its reason names what is missing.
 func TestNoDescriptorsLeft(t *testing.T) {
+	point.Point{What: "no descriptor left", Process: daemon, Moment: "first want", Shape: serialJoin, Expect: point.AllRows}.Announce(t)
 	w := theWorld(t)
 	d := w.daemonWith(t, "poor", harness.DaemonOptions{"memory-warm": "0"})
 	p, err := w.Cluster.StartProxy("poor-proxy", d)

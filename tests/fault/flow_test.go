@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // fetchAll fetches from the cursor c to its end, or to an error.
@@ -56,6 +57,11 @@ func TestKillUnderCursor(t *testing.T) {
 		{"another query", 100, theSum, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			expect := point.AllRows
+			if c.state != "" {
+				expect = point.Lost
+			}
+			point.Point{What: "killed", Process: daemon, Moment: c.name, Shape: "cursor over a join", Expect: expect}.Announce(t)
 			s := w.proxied(t, serial, "begin; declare c no scroll cursor for "+theJoin)
 			if c.fetched > 0 {
 				got := query(t, s, fmt.Sprintf("fetch %d from c", c.fetched))
@@ -163,6 +169,7 @@ func TestKillInSubtransaction(t *testing.T) {
 		end $$`)
 	for _, ph := range phases {
 		t.Run(ph.name, func(t *testing.T) {
+			point.Point{What: "killed", Process: daemon, Moment: ph.name, Shape: "join in a subtransaction", Expect: ph.serial.String() + "; the transaction goes on"}.Announce(t)
 			exec(t, s, "begin; savepoint a")
 			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, "select caught($q$"+theJoin+"$q$)")
@@ -206,6 +213,7 @@ func TestKillUnderRescan(t *testing.T) {
 			{harness.MsgRun, 3}, {harness.MsgRunning, 4}, {harness.MsgResult, 5},
 		} {
 			t.Run(fmt.Sprintf("%s, frame %d of type %d", way.name, frame.nth, frame.msg), func(t *testing.T) {
+				point.Point{What: "killed", Process: daemon, Moment: fmt.Sprintf("frame %d of type %d", frame.nth, frame.msg), Shape: "rescanned join, " + way.name, Expect: point.LostOr}.Announce(t)
 				s := w.proxied(t, serial, way.settings)
 				h := w.Proxy.HoldFrame(frame.msg, frame.nth)
 				done := ask(s, way.sql)
@@ -261,6 +269,7 @@ func TestKillWithLongValues(t *testing.T) {
 		{harness.MsgChainGet, 2, either},
 	} {
 		t.Run(fmt.Sprintf("frame %d of type %d", frame.nth, frame.msg), func(t *testing.T) {
+			point.Point{What: "killed", Process: daemon, Moment: fmt.Sprintf("frame %d of type %d", frame.nth, frame.msg), Shape: "join with long values", Expect: frame.e.String()}.Announce(t)
 			s := w.proxied(t, serial)
 			h := w.Proxy.HoldFrame(frame.msg, frame.nth)
 			done := ask(s, sql)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // A GRANT of fewer extents than requested settles its WANT: the backend asks
@@ -14,6 +15,7 @@ func TestPartialGrants(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
+			point.Point{What: "grants fewer extents than requested", Process: daemon, Moment: "grant", Shape: fmt.Sprintf("joins, %d workers", workers), Expect: point.AllRows}.Announce(t)
 			s := w.proxied(t, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set statement_timeout = '20s'", workers))
 			partial := 0
 			w.Proxy.Rewrite(func(f *harness.Frame) ([]*harness.Frame, bool) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // Tests with a hostile daemon: a proxy changes the messages of a real one. The
@@ -207,6 +208,7 @@ func TestHostileFrames(t *testing.T) {
 	} {
 		for _, l := range frameLies {
 			t.Run(answer.name+", "+l.name, func(t *testing.T) {
+				point.Point{What: "sends " + l.name, Process: daemon, Moment: answer.name, Shape: serialJoin, Expect: answer.e.String()}.Announce(t)
 				v.suffers(t, answer.msg, answer.nth, l.lie, answer.e, theSum)
 			})
 		}
@@ -279,6 +281,7 @@ func TestHostileWelcome(t *testing.T) {
 	} {
 		for _, value := range c.values {
 			t.Run(fmt.Sprintf("%s %d", c.field, value), func(t *testing.T) {
+				point.Point{What: fmt.Sprintf("another version, or wrong: %s %d", c.field, value), Process: daemon, Moment: "welcome", Shape: serialJoin, Expect: point.AllRows}.Announce(t)
 				v.suffers(t, harness.MsgWelcome, 1, edit(func(f *harness.Frame) {
 					if c.at < 8 {
 						binary.LittleEndian.PutUint32(f.Body()[c.at:], uint32(value))

@@ -6,6 +6,7 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // theKept reads a table of which the daemon keeps most blocks.
@@ -41,6 +42,9 @@ var keptMessages = []struct {
 	{"captured", harness.MsgCaptured}, {"proved", harness.MsgProved},
 }
 
+// what happens to the daemon, by the name of a fault.
+var what = map[string]string{"kill": "killed", "cut": "connection cut"}
+
 const always = "set gpujoin.keep = always"
 
 // The daemon is killed, or the connection cut, at each message on kept columns.
@@ -51,6 +55,7 @@ func TestKillWhileKept(t *testing.T) {
 		for _, p := range participants {
 			for _, fault := range []string{"kill", "cut"} {
 				t.Run(fmt.Sprintf("%s, %s, %s", m.name, p.name, fault), func(t *testing.T) {
+					point.Point{What: what[fault], Process: daemon, Moment: m.name, Shape: overKept + ", " + p.name, Expect: point.AllRows}.Announce(t)
 					s := w.proxied(t, p.settings, always)
 					query(t, s, theKept)
 					change()
@@ -80,6 +85,7 @@ func TestEndWhileWaitingForKept(t *testing.T) {
 	for _, m := range keptMessages {
 		for _, way := range ways {
 			t.Run(fmt.Sprintf("%s, %s", m.name, way.name), func(t *testing.T) {
+				point.Point{What: way.name, Process: oneBackend, Moment: m.name, Shape: overKept, Expect: way.expect()}.Announce(t)
 				s := w.proxied(t, waits, serial, always, way.setting)
 				query(t, s, theKept)
 				change()

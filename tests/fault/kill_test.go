@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // check compares a statement's outcome with the expected one.
@@ -23,6 +24,7 @@ func TestKillSerial(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range phases {
 		t.Run(ph.name, func(t *testing.T) {
+			point.Point{What: "killed", Process: daemon, Moment: ph.name, Shape: serialJoin, Expect: ph.serial.String()}.Announce(t)
 			s := w.proxied(t, serial)
 			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
@@ -44,6 +46,7 @@ func TestCutSerial(t *testing.T) {
 	w := theWorld(t)
 	for _, ph := range phases {
 		t.Run(ph.name, func(t *testing.T) {
+			point.Point{What: "connection cut", Process: daemon, Moment: ph.name, Shape: serialJoin, Expect: ph.cut.String()}.Announce(t)
 			s := w.proxied(t, serial)
 			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
 			done := ask(s, theJoin)
@@ -76,6 +79,8 @@ func TestKillParallel(t *testing.T) {
 		}
 		for _, c := range configs {
 			t.Run(fmt.Sprintf("%s, %d workers of %d, leader %s", ph.name, c.launched, c.workers, c.leader), func(t *testing.T) {
+				point.Point{What: "killed", Process: daemon, Moment: ph.name, Expect: ph.parallel.String(),
+					Shape: fmt.Sprintf("%s, %d workers of %d, leader %s", parallelJoin, c.launched, c.workers, c.leader)}.Announce(t)
 				s := w.proxied(t, fmt.Sprintf(
 					"set max_parallel_workers_per_gather = %d; set max_parallel_workers = %d; set parallel_leader_participation = %s",
 					c.workers, c.launched, c.leader))
@@ -110,6 +115,7 @@ func parallelPlan(t *testing.T, s *harness.Session, sql string) {
 // The daemon is gone when a plan that was made for it is executed.
 func TestKillBetweenPlanAndExecution(t *testing.T) {
 	w := theWorld(t)
+	point.Point{What: "killed", Process: daemon, Moment: "between plan and execution", Shape: "prepared join, serial and parallel", Expect: point.AllRows}.Announce(t)
 	for _, workers := range []int{0, 2} {
 		s := w.proxied(t, fmt.Sprintf("set max_parallel_workers_per_gather = %d; set plan_cache_mode = force_generic_plan", workers))
 		exec(t, s, "prepare p as "+theJoin)

@@ -1,6 +1,9 @@
 package fault
 
-import "gpujoin/tests/harness"
+import (
+	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
+)
 
 // end is the expected outcome of a statement whose daemon dies in a phase.
 type end int
@@ -10,6 +13,10 @@ const (
 	anError              // because rows had been returned
 	either               // one of the two, depending on the messages in flight
 )
+
+func (e end) String() string {
+	return [...]string{rightRows: point.AllRows, anError: point.Lost, either: point.LostOr}[e]
+}
 
 // phase is a point in a job's life: the nth frame of a type is in transit.
 type phase struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // as opens a session of an ordinary role.
@@ -54,6 +55,7 @@ func fallbackOf(t *testing.T, s *harness.Session, sql string) string {
 // joins are offloaded at once meanwhile, and so are those of a fourth session of
 // the role if the others leave some of its share.
 func TestIdleCursorsOfOneRole(t *testing.T) {
+	point.Point{What: "80 idle cursors in each of three sessions of a role", Process: oneBackend, Moment: "mid result", Shape: "cursors over joins", Expect: "other roles are offloaded at once"}.Announce(t)
 	r := newTightDaemon(t, 16)
 	r.roles(t, "mallory", "alice")
 	large, small := theJoin, theJoin+" where f.id <= 100"

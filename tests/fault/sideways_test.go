@@ -8,6 +8,7 @@ import (
 
 	"gpujoin/shm"
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // theFilter drops most rows of fact before they are fed, by the keys of 300 rows
@@ -53,6 +54,7 @@ func TestKillWhileFiltering(t *testing.T) {
 		for _, p := range participants {
 			for _, fault := range []string{"kill", "cut"} {
 				t.Run(fmt.Sprintf("%s, %s, %s", m.name, p.name, fault), func(t *testing.T) {
+					point.Point{What: what[fault], Process: daemon, Moment: m.name + " (key filter)", Shape: p.name + " join", Expect: point.AllRows}.Announce(t)
 					s := w.proxied(t, p.settings)
 					h := w.Proxy.HoldFrame(m.msg, 1)
 					done := ask(s, theFilter)
@@ -81,6 +83,7 @@ func TestEndWhileWaitingForAFilter(t *testing.T) {
 		for _, m := range messages[:3] {
 			for _, way := range ways {
 				t.Run(fmt.Sprintf("%s, %s, %s", p.name, m.name, way.name), func(t *testing.T) {
+					point.Point{What: way.name, Process: oneBackend, Moment: m.name + " (key filter)", Shape: p.name + " join", Expect: way.expect()}.Announce(t)
 					s := w.proxied(t, waits, p.settings, way.setting)
 					h := w.Proxy.HoldFrame(m.msg, 1)
 					done := ask(s, theFilter)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 	"gpujoin/tests/harness/sqltest"
 )
 
@@ -52,6 +53,7 @@ func TestSocketPaths(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			point.Point{What: c.name + " at the socket's path", Process: daemon, Moment: "before a query", Shape: "join, serial and parallel", Expect: point.AllRows}.Announce(t)
 			path := filepath.Join(dir, "wrong")
 			if err := c.make(path); err != nil {
 				t.Fatal(err)
@@ -126,6 +128,7 @@ func TestStatusFiles(t *testing.T) {
 		"copied, but not locked": good, "empty": nil, "cut": good[:len(good)-1], "zeros": make([]byte, len(good)),
 	} {
 		t.Run(name, func(t *testing.T) {
+			point.Point{What: "status file: " + name, Process: daemon, Moment: "before a query", Shape: serialJoin, Expect: point.AllRows}.Announce(t)
 			if err := os.WriteFile(path+".status", content, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -146,6 +149,7 @@ func TestStatusFiles(t *testing.T) {
 // Another user than the server's gets no rows, even if that user was first to
 // create the path.
 func TestDaemonOfAnotherUser(t *testing.T) {
+	point.Point{What: "another user's", Process: daemon, Moment: "before a query", Shape: "join, serial and parallel", Expect: "no word is said to it; " + point.AllRows}.Announce(t)
 	w := theWorld(t)
 	if !sqltest.Env.Account.Switched {
 		t.Skip("needs to be root, to be another user than the server's")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // newSpoolDaemon starts a daemon with a budget for two jobs, which soon moves
@@ -126,6 +127,7 @@ func (s *stalled) Write(b []byte) (int, error) {
 
 // Clients that do not read their rows hold memory like idle cursors.
 func TestSlowClientsMoveToDisk(t *testing.T) {
+	point.Point{What: "does not read its rows", Process: "client", Moment: "mid result", Shape: serialJoin, Expect: "others are offloaded; " + point.AllRows}.Announce(t)
 	r := newSpoolDaemon(t, "1GB")
 	clients := []*stalled{{may: make(chan struct{})}, {may: make(chan struct{})}}
 	done := make(chan error, len(clients))
@@ -176,6 +178,7 @@ func TestSlowClientsMoveToDisk(t *testing.T) {
 
 // If the limit on disk is reached, results stay in memory and others run natively.
 func TestSpoolLimit(t *testing.T) {
+	point.Point{What: "no more disk for results", Process: daemon, Moment: "mid result", Shape: "cursors over joins", Expect: "others run natively; " + point.AllRows}.Announce(t)
 	r := newSpoolDaemon(t, "64kB")
 	idle := r.hold(t)
 	if f := fallbackOf(t, r.session(t, "set gpujoin.queue_timeout = '500ms'"), theJoin); f == "" {
@@ -188,6 +191,7 @@ func TestSpoolLimit(t *testing.T) {
 
 // A daemon that is killed leaves no file, and the cursors end with an error.
 func TestKilledWithResultsOnDisk(t *testing.T) {
+	point.Point{What: "killed", Process: daemon, Moment: "results are on disk", Shape: "cursors over joins", Expect: point.Lost + "; no file is left"}.Announce(t)
 	r := newSpoolDaemon(t, "1GB")
 	before := names(t, r.Cluster.Sock)
 	idle := r.hold(t)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // stopped stops the daemon until the test's end, or until goOn is called.
@@ -51,11 +52,21 @@ func soon(t *testing.T, done <-chan answer) answer {
 // waits are settings under which only the fault ends a wait.
 const waits = "set gpujoin.connect_timeout = '10min'; set gpujoin.queue_timeout = '10min';"
 
-// ways to end a statement from outside, and the expected error.
-var ways = []struct {
+// way is a way to end a statement from outside, and the expected error, "" if nobody gets it.
+type way struct {
 	name, setting, state string
 	act                  func(t *testing.T, w *world, s *harness.Session)
-}{
+}
+
+// expect returns what must follow, for reports.
+func (w way) expect() string {
+	if w.state == "" {
+		return "the backend ends"
+	}
+	return "error " + w.state
+}
+
+var ways = []way{
 	{"timeout", "set statement_timeout = '400ms'", "57014", func(*testing.T, *world, *harness.Session) {}},
 	{"cancel", "", "57014", func(t *testing.T, w *world, s *harness.Session) {
 		signal(t, w, fmt.Sprintf("select pg_cancel_backend(%d)", s.PID()))
@@ -101,6 +112,11 @@ func TestStop(t *testing.T) {
 			// the serial ones here, the others parallel.
 			workers := (i + j) % 2 * 2
 			t.Run(fmt.Sprintf("%s, %s, %d workers", ph.name, way.name, workers), func(t *testing.T) {
+				shape := serialJoin
+				if workers > 0 {
+					shape = parallelJoin
+				}
+				point.Point{What: "stopped, then " + way.name, Process: daemon + " and " + oneBackend, Moment: ph.name, Shape: shape, Expect: way.expect()}.Announce(t)
 				s := w.proxied(t, waits, fmt.Sprintf("set max_parallel_workers_per_gather = %d", workers))
 				pid := s.PID()
 				if way.setting != "" {
@@ -153,6 +169,7 @@ func TestStoppedBeforeConnect(t *testing.T) {
 	w := theWorld(t)
 	for _, workers := range []int{0, 2} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
+			point.Point{What: "stopped", Process: daemon, Moment: "before a query", Shape: fmt.Sprintf("join, %d workers", workers), Expect: point.AllRows}.Announce(t)
 			s := w.Session(t, forced, fmt.Sprintf(
 				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '2s'", workers))
 			goOn := w.stopped(t)
@@ -183,6 +200,7 @@ func TestStoppedBeforeRows(t *testing.T) {
 	for i, ph := range phases[4:11] { // from the first WANT to RUNNING
 		workers := i % 2 * 2
 		t.Run(fmt.Sprintf("%s, %d workers", ph.name, workers), func(t *testing.T) {
+			point.Point{What: "stopped", Process: daemon, Moment: ph.name, Shape: fmt.Sprintf("join, %d workers", workers), Expect: point.AllRows}.Announce(t)
 			s := w.proxied(t, fmt.Sprintf(
 				"set max_parallel_workers_per_gather = %d; set gpujoin.connect_timeout = '2s'", workers))
 			h := w.Proxy.HoldFrame(ph.msg, ph.nth)
@@ -227,6 +245,7 @@ func TestSlowIsNotStopped(t *testing.T) {
 
 // An admission that never comes costs both timeouts.
 func TestStoppedInQueue(t *testing.T) {
+	point.Point{What: "stopped", Process: daemon, Moment: "queue", Shape: serialJoin, Expect: point.AllRows}.Announce(t)
 	w := theWorld(t)
 	s := w.proxied(t, serial, "set gpujoin.connect_timeout = '2s'; set gpujoin.queue_timeout = '100ms'")
 	h := w.Proxy.HoldFrame(harness.MsgAdmitted, 1)
@@ -281,6 +300,7 @@ func TestStoppedAtStatistics(t *testing.T) {
 
 // A fast shutdown of the server does not wait for the daemon.
 func TestStoppedAtServerShutdown(t *testing.T) {
+	point.Point{What: "fast shutdown while the daemon is stopped", Process: theServer, Moment: "mid feed", Shape: parallelJoin, Expect: "error 57P01, and the server ends"}.Announce(t)
 	w := newWorld(t, nil)
 	s := w.proxied(t, waits, "set max_parallel_workers_per_gather = 2")
 	h := w.Proxy.HoldFrame(harness.MsgFilled, 2)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 	"gpujoin/tests/harness/sqltest"
 )
 
@@ -25,6 +26,7 @@ func workerWorld(t *testing.T) *world {
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(program))
 	w := newWorld(t, harness.DaemonOptions{"provider": "cuda", "cuda-plugin": program})
 	w.workerReady(t)
+	w.Renewed(t)
 	return w
 }
 
@@ -98,6 +100,7 @@ type moment struct {
 func (w *world) killedDuring(t *testing.T, s *harness.Session, moments ...moment) {
 	for _, m := range moments {
 		t.Run("killed "+m.name, func(t *testing.T) {
+			point.Point{What: "killed", Process: "worker for the GPU", Moment: m.name, Shape: serialJoin, Expect: m.end.String()}.Announce(t)
 			w.workerReady(t)
 			h := w.Proxy.HoldFrame(m.msg, m.nth)
 			done := ask(s, theJoin)
@@ -157,6 +160,7 @@ func TestWorker(t *testing.T) {
 // TestWorkerHangs: a hanging worker costs some seconds, during which a query
 // can be cancelled.
 func TestWorkerHangs(t *testing.T) {
+	point.Point{What: "stopped", Process: "worker for the GPU", Moment: "run", Shape: serialJoin, Expect: point.AllRows}.Announce(t)
 	w := workerWorld(t)
 	s := w.proxied(t, serial)
 	h := w.Proxy.HoldFrame(harness.MsgRun, 1)
@@ -175,6 +179,7 @@ func TestWorkerHangs(t *testing.T) {
 
 // TestWorkerEndsWithDaemon: no worker survives the daemon, however that ends.
 func TestWorkerEndsWithDaemon(t *testing.T) {
+	point.Point{What: "killed, and terminated", Process: daemon, Moment: "a worker is idle", Shape: "none", Expect: "the worker ends"}.Announce(t)
 	w := workerWorld(t)
 	for _, stop := range []func(*harness.Daemon) error{(*harness.Daemon).Kill, (*harness.Daemon).Stop} {
 		w.Restart(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 	"gpujoin/tests/harness/sqltest"
 )
 
@@ -40,6 +41,19 @@ var (
 	reportOf = sqltest.ReportOf
 	settled  = sqltest.Settled
 	released = sqltest.Released
+)
+
+// Processes that faults happen to, and shapes of queries.
+const (
+	daemon        = "gpujoind"
+	oneBackend    = "backend"
+	worker        = "parallel worker"
+	theServer     = "server"
+	serialJoin    = "join"
+	parallelJoin  = "parallel join"
+	serialBlock   = "block"
+	parallelBlock = "parallel block"
+	overKept      = "kept table"
 )
 
 // world is a world whose sessions are disturbed.
@@ -122,7 +136,7 @@ func (w *world) right(t testing.TB, sql string, a answer) {
 		return
 	}
 	if d := harness.SameRows(w.Expect(t, sql), a.Result); d != "" {
-		t.Errorf("%s: %s", sql, d)
+		point.Wrong(t, "%s: %s", sql, d)
 	}
 }
 

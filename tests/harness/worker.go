@@ -30,9 +30,21 @@ func (e *Env) BuildWorker() (program string, err error) {
 
 // ChildOf returns the child of a process that has one: a daemon's worker.
 func ChildOf(parent int) (int, error) {
-	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	children, err := ChildrenOf(parent)
+	if err == nil && len(children) == 0 {
+		err = fmt.Errorf("process %d has no child", parent)
+	}
 	if err != nil {
 		return 0, err
+	}
+	return children[0], nil
+}
+
+// ChildrenOf returns the children of a process that have not ended.
+func ChildrenOf(parent int) (children []int, err error) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -48,14 +60,14 @@ func ChildOf(parent int) (int, error) {
 		var pid, ppid int
 		var state string
 		if _, err := fmt.Sscan(text[:open], &pid); err != nil {
-			return 0, fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if _, err := fmt.Sscan(text[end+1:], &state, &ppid); err != nil {
-			return 0, fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if ppid == parent && state != "Z" {
-			return pid, nil
+			children = append(children, pid)
 		}
 	}
-	return 0, fmt.Errorf("process %d has no child", parent)
+	return children, nil
 }

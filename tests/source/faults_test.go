@@ -11,6 +11,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/sidecar/source"
+	"gpujoin/tests/harness/point"
 )
 
 const ledger = `
@@ -115,6 +116,7 @@ func freeze(t *testing.T, w *world) {
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
+			point.Point{What: f.name, Process: "source server", Moment: "the stream runs, others write", Shape: "mirror", Expect: "the mirror is the table again"}.Announce(t)
 			w := newWorld(t, newCluster(t, nil), ledger)
 			server, mirrors := newMirrors(t)
 			w.target = &both{w.recorder, mirrors}
@@ -174,6 +176,7 @@ func TestAlterations(t *testing.T) {
 		{"alter table t rename to u", -1, ""},
 	} {
 		t.Run(a.sql, func(t *testing.T) {
+			point.Point{What: a.sql, Process: "source server", Moment: "the stream runs", Shape: "mirror", Expect: "the mirror is the table again, or says why not; others are left alone"}.Announce(t)
 			w := newWorld(t, shared, `create table t (id int primary key, v int not null); insert into t select i, i from generate_series(1, 100) i;
 				create table other (id int primary key, v int); insert into other select i, i from generate_series(1, 100) i;`)
 			w.open(source.Options{})
@@ -235,6 +238,7 @@ func TestRewrittenBeforeTheLoad(t *testing.T) {
 
 // The source's disk comes first: a slot that holds back too much is dropped.
 func TestRetainedWAL(t *testing.T) {
+	point.Point{What: "the slot holds back too much WAL", Process: "source server", Moment: "the mirror stands still", Shape: "mirror", Expect: "the slot is dropped, the mirror is loaded again", Limit: 120}.Announce(t)
 	for _, slot := range []string{"", "kept"} {
 		w := newWorld(t, newCluster(t, nil), ledger)
 		w.open(source.Options{Slot: slot, MaxRetainedWAL: 20 << 20})

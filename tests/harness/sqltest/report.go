@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/harness/point"
 )
 
 // Report is the part of the daemon's report that tests read.
@@ -64,14 +65,14 @@ func Settled(t testing.TB, s *harness.Session) {
 			return
 		}
 	}
-	t.Errorf("the daemon still holds something: %+v", r)
+	point.Leak(t, "the daemon still holds something: %+v", r)
 }
 
 // Released checks that a backend between statements holds no resources of a job.
 func Released(t testing.TB, s *harness.Session) {
 	t.Helper()
 	if h, err := harness.HoldingsOf(s.PID()); err == nil && (h.MemFDs > 0 || h.Mapped > 0) {
-		t.Errorf("the backend still holds %+v", h)
+		point.Leak(t, "the backend still holds %+v", h)
 	}
 }
 
@@ -86,16 +87,17 @@ func (w *World) Expect(t testing.TB, sql string) *harness.Result {
 }
 
 // Unharmed checks the state after a fault: the server has not restarted, a session from
-// before it continues and its query is right, the daemon and the backend (if it still
-// lives) hold nothing, and the next query is offloaded.
+// before it continues and its query is right, the daemon, the server and the backend (if it
+// still lives) hold nothing more than before, and the next query is offloaded.
 func (w *World) Unharmed(t testing.TB, s *harness.Session) {
 	t.Helper()
 	if now := Query(t, w.Witness, "select pg_postmaster_start_time()").Rows[0]; now != w.started {
-		t.Fatalf("the postmaster restarted: %s, %s", w.started, now)
+		point.Restart(t, "the postmaster restarted: %s, %s", w.started, now)
 	}
 	other := w.Session(t, Forced)
 	defer other.Close()
 	Settled(t, other)
+	w.Unleaked(t, other)
 	if s != nil {
 		Released(t, s)
 	}
@@ -105,7 +107,7 @@ func (w *World) Unharmed(t testing.TB, s *harness.Session) {
 	want := w.Expect(t, TheSum)
 	for who, session := range map[string]*harness.Session{"a session from before": w.Witness, "a new session": other} {
 		if d := harness.SameRows(want, Query(t, session, TheSum)); d != "" {
-			t.Errorf("%s: %s", who, d)
+			point.Wrong(t, "%s: %s", who, d)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type World struct {
 	Native  map[string]*harness.Result // of a query, as the witness has seen it
 
 	started string // when the postmaster started
+	base    held   // when everything was new
 }
 
 // Tables creates the tables of all worlds. The feed of fact fills several extents, that
@@ -125,6 +126,12 @@ func start(more harness.DaemonOptions) (*World, error) {
 	}
 	if err == nil {
 		w.started, err = w.Witness.One(ctx, "select pg_postmaster_start_time()")
+	}
+	if err == nil { // a connection to the daemon is open, as in later checks
+		_, err = w.Witness.One(ctx, "select failure is null from gpujoin.daemon_status()")
+	}
+	if err == nil {
+		w.base, err = w.look(ctx, w.Witness)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.stop())
