@@ -44,7 +44,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check faults sqllogic lint clean
+.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check faults soak sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -144,6 +144,9 @@ mirror-check: build ## check queries of another server's tables while it changes
 
 faults: build ## cause faults in each phase of queries and check what is left of them: make faults PG=18 RUN=TestKillSerial; writes build/faults.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/proof faults $(if $(RUN),-run $(RUN))
+
+soak: build ## 32 clients that do everything, with and without the extension: make soak DURATION=10m SEED=1; writes build/soak.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/proof soak $(if $(filter file,$(origin DURATION)),,-duration $(DURATION)) $(if $(SEED),-seed $(SEED))
 
 sqllogic: build ## compare the queries of sqllogictest files with native plans: make sqllogic DIR=duckdb/test/sql; writes build/sqllogic.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/differential sqllogic -dir "$(abspath $(DIR))"

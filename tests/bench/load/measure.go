@@ -75,7 +75,7 @@ func (b *bench) client(ctx context.Context, m mode, end time.Time, r *rand.Rand)
 	}
 	for time.Now().Before(end) {
 		draw := r.IntN(100)
-		transaction, n := shortTransaction(r), r.IntN(len(joins))
+		transaction, n := bank.Transaction(r), r.IntN(len(joins))
 		if draw < shortShare {
 			start := time.Now()
 			if err := s.Exec(ctx, transaction); err != nil {
