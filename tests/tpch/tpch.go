@@ -59,6 +59,16 @@ func Load(ctx context.Context, env *harness.Env, s *harness.Session, sf float64,
 	return suite.Load(ctx, s, suite.Data{Schema: Schema, Indexes: Indexes, Tables: Tables, Dir: dir}, progress)
 }
 
+// PrimaryKeys returns a statement for the primary key of each table.
+func PrimaryKeys() (statements []string) {
+	for line := range strings.Lines(indexes) {
+		if strings.HasPrefix(line, "alter table") {
+			statements = append(statements, strings.TrimSuffix(strings.TrimSpace(line), ";"))
+		}
+	}
+	return statements
+}
+
 // Generate writes a CSV file for each table.
 func Generate(ctx context.Context, env *harness.Env, sf float64, dir string) error {
 	if _, err := os.Stat(env.Generator); err != nil {

@@ -14,13 +14,15 @@ import (
 	"gpujoin/tests/suite"
 )
 
-// keptResult is a query's entry in build/gpu-e2e.json: cores and CUDA over kept columns.
+// keptResult is a query's entry in build/gpu-e2e.json: cores, CUDA and, if asked for, several
+// GPUs over kept columns.
 type keptResult struct {
 	Query      string             `json:"query"`
 	Rows       int                `json:"rows"` // of the result
 	CPU        *times             `json:"cpu"`
 	CUDA       *times             `json:"cuda"`
-	Kept       [2]*suite.Kept     `json:"kept"` // by cores, by CUDA
+	Several    *times             `json:"several,omitempty"`
+	Kept       []*suite.Kept      `json:"kept"` // by each of the modes above
 	Equal      bool               `json:"equal"`
 	Difference string             `json:"difference,omitempty"`
 	Bar        float64            `json:"bar_ms,omitempty"`
@@ -34,7 +36,7 @@ const keptRuns = 5
 // runKept compares cores with CUDA over kept columns. The bars are those of the scale factor 10;
 // a difference between rows is an error, a slow query is not.
 func runKept(ctx context.Context, o options) (err error) {
-	o.rows, o.runs, o.devices = int(1_000_000*o.sf), keptRuns, 1
+	o.rows, o.runs = int(1_000_000*o.sf), keptRuns
 	begin := time.Now()
 	w, err := newWorld(ctx, o)
 	if err != nil {
@@ -58,8 +60,8 @@ func runKept(ctx context.Context, o options) (err error) {
 			return errors.Join(fmt.Errorf("%s: %w", q.name, err), w.printKept(results))
 		}
 		results = append(results, r)
-		say("%3.0f s  %s: cores %.1f ms, CUDA %.1f ms (join %.1f); kept: %v, %v; %s", time.Since(begin).Seconds(), q.name, r.CPU.Ms, r.CUDA.Ms,
-			r.CUDA.JoinMs, r.Kept[0], r.Kept[1], r.CUDA.Reason)
+		say("%3.0f s  %s: cores %.1f ms, CUDA %.1f ms (join %.1f)%s; kept: %v; %s", time.Since(begin).Seconds(), q.name, r.CPU.Ms, r.CUDA.Ms,
+			r.CUDA.JoinMs, r.several(), r.Kept, r.CUDA.Reason)
 		if !r.Equal {
 			say("OTHER ROWS: %s", r.Difference)
 		}
@@ -70,7 +72,15 @@ func runKept(ctx context.Context, o options) (err error) {
 	return w.printKept(results)
 }
 
-// measureKept runs a query on cores and on CUDA until its inputs are kept, and then in turn.
+// several says how long several GPUs took.
+func (r *keptResult) several() string {
+	if r.Several == nil {
+		return ""
+	}
+	return fmt.Sprintf(", several GPUs %.1f ms (join %.1f)", r.Several.Ms, r.Several.JoinMs)
+}
+
+// measureKept runs a query in each mode until its inputs are kept, and then in turn.
 func (w *world) measureKept(ctx context.Context, q keptQuery) (*keptResult, error) {
 	r := &keptResult{Query: q.name, CPU: &times{Equal: true}, CUDA: &times{Equal: true}, Equal: true, Bar: q.bar}
 	var want *harness.Result
@@ -88,15 +98,19 @@ func (w *world) measureKept(ctx context.Context, q keptQuery) (*keptResult, erro
 		}
 		compare("native", got)
 	}
-	modes, all := w.modes[1:3], []*times{r.CPU, r.CUDA}
-	for i, m := range modes {
+	modes, all := w.modes[1:], []*times{r.CPU, r.CUDA}
+	if w.devices > 1 {
+		r.Several = &times{Equal: true}
+		all = append(all, r.Several)
+	}
+	for _, m := range modes {
 		k, err := warmKept(ctx, m.session, q.sql)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
-		r.Kept[i] = k
+		r.Kept = append(r.Kept, k)
 	}
-	var runs [2][]float64
+	runs := make([][]float64, len(modes))
 	for round := range keptRuns + 1 { // the first one brings columns to the device
 		for i, m := range modes {
 			begin := time.Now()
@@ -162,21 +176,47 @@ func deviceBytes(ctx context.Context, s *harness.Session, view string) (n int64,
 	}
 }
 
-// warmKept runs a query until all blocks of its inputs are served, or another run stores no more.
+// warmKept runs a query until all blocks of its inputs are served, or another run stores no more:
+// forced, which captures, and then as the planner chooses. It leaves the session in the planner's
+// mode, or in the forced one if the planner does not offload the query.
 func warmKept(ctx context.Context, s *harness.Session, sql string) (k *suite.Kept, err error) {
+	automatic := suite.Automatic + "; reset parallel_setup_cost"
+	forced := suite.Forced + "; set parallel_setup_cost = 0"
 	if err := s.Exec(ctx, "set gpujoin.keep = always"); err != nil {
 		return nil, err
 	}
+	jobs := 0
+	for _, mode := range []string{forced, automatic} {
+		if err := s.Exec(ctx, mode); err != nil {
+			return nil, err
+		}
+		if k, jobs, err = untilKept(ctx, s, sql); err != nil {
+			return nil, err
+		}
+	}
+	if jobs == 0 {
+		if err := s.Exec(ctx, forced); err != nil {
+			return nil, err
+		}
+		if k, _, err = untilKept(ctx, s, sql); err != nil {
+			return nil, err
+		}
+	}
+	return k, s.Exec(ctx, "reset gpujoin.keep")
+}
+
+// untilKept runs a query up to five times. It also returns how many jobs the last plan has.
+func untilKept(ctx context.Context, s *harness.Session, sql string) (k *suite.Kept, jobs int, err error) {
 	last := -1
 	for runs := 1; ; runs++ {
 		plan, err := s.Explain(ctx, "analyze, timing off", sql)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		k = suite.KeptBy(plan)
 		k.Runs = runs
 		if k.Fed == 0 || k.Fed == last || runs == 5 {
-			return k, s.Exec(ctx, "reset gpujoin.keep")
+			return k, len(plan.Jobs()), nil
 		}
 		last = k.Fed
 		time.Sleep(100 * time.Millisecond) // the daemon copies what was captured
@@ -189,7 +229,11 @@ func (w *world) printKept(results []*keptResult) error {
 		return nil
 	}
 	fmt.Printf("\n%s\n", w.describe())
-	rows := []string{"query\trows\tcores ms\tjob\tcuda ms\tjob\tfeed\tcores/cuda\tbar ms\tkept\ton the GPU\tequal"}
+	head := "query\trows\tcores ms\tjob\tcuda ms\tjob\tfeed\tcores/cuda\tbar ms\tkept\ton the GPU\tequal"
+	if w.devices > 1 {
+		head += fmt.Sprintf("\t%d GPUs ms\tjob\tcuda/%[1]d GPUs", w.devices)
+	}
+	rows := []string{head}
 	product, different := 0.0, 0
 	for _, r := range results {
 		bar := "-"
@@ -199,8 +243,12 @@ func (w *world) printKept(results []*keptResult) error {
 				bar += " at 10"
 			}
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%s\t%v\t%d MB\t%v", r.Query, r.Rows, r.CPU.Ms, r.CPU.JoinMs,
-			r.CUDA.Ms, r.CUDA.JoinMs, r.CUDA.FeedMs, r.CPU.Ms/r.CUDA.Ms, bar, r.Kept[1], r.Device>>20, r.Equal))
+		row := fmt.Sprintf("%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%s\t%v\t%d MB\t%v", r.Query, r.Rows, r.CPU.Ms, r.CPU.JoinMs,
+			r.CUDA.Ms, r.CUDA.JoinMs, r.CUDA.FeedMs, r.CPU.Ms/r.CUDA.Ms, bar, r.Kept[1], r.Device>>20, r.Equal)
+		if r.Several != nil {
+			row += fmt.Sprintf("\t%.1f\t%.1f\t%.2f", r.Several.Ms, r.Several.JoinMs, r.CUDA.Ms/r.Several.Ms)
+		}
+		rows = append(rows, row)
 		product += math.Log(r.CPU.Ms / r.CUDA.Ms)
 		if !r.Equal {
 			different++

@@ -111,7 +111,7 @@ func withoutGPU(t *testing.T, run func(context.Context, options) error, o option
 		t.Fatal(err)
 	}
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(o.plugin))
-	t.Setenv("CUDA_VISIBLE_DEVICES", "0:words") // as on a GPU, texts become codes
+	t.Setenv("CUDA_VISIBLE_DEVICES", "0:words,1:words") // as on a GPU, texts become codes
 	o.out = filepath.Join(t.TempDir(), "results.json")
 	o.workers = 2
 	if err := run(t.Context(), o); err != nil {
@@ -130,7 +130,7 @@ func withoutGPU(t *testing.T, run func(context.Context, options) error, o option
 // inputs are kept.
 func TestKeptWithoutGPU(t *testing.T) {
 	var document struct{ Kept []*keptResult }
-	withoutGPU(t, runKept, options{sf: 0.1, kept: true, queries: "1 6 3 10 12"}, &document)
+	withoutGPU(t, runKept, options{sf: 0.1, devices: 2, kept: true, queries: "1 6 3 10 12"}, &document)
 	if len(document.Kept) != 9 {
 		t.Fatalf("%d queries", len(document.Kept))
 	}
@@ -138,8 +138,13 @@ func TestKeptWithoutGPU(t *testing.T) {
 		if r.Device == 0 {
 			t.Errorf("%s: the view shows nothing on the device", r.Query)
 		}
-		if !r.Equal || r.Kept[0].Fed+r.Kept[1].Fed > 0 || r.Kept[1].Blocks == 0 || r.CUDA.Providers != "cuda" || r.CUDA.Ms == 0 {
-			t.Errorf("%s: %+v, kept %v, %v, on CUDA %+v", r.Query, r, r.Kept[0], r.Kept[1], r.CUDA)
+		if !r.Equal || len(r.Kept) != 3 || r.Kept[0].Fed+r.Kept[1].Fed+r.Kept[2].Fed > 0 || r.Kept[1].Blocks == 0 {
+			t.Errorf("%s: %+v, kept %v", r.Query, r, r.Kept)
+		}
+		for _, on := range []*times{r.CUDA, r.Several} {
+			if on.Providers != "cuda" || on.Ms == 0 {
+				t.Errorf("%s: on CUDA %+v", r.Query, on)
+			}
 		}
 	}
 }

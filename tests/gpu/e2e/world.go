@@ -137,7 +137,9 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	}
 	w.modes = []*mode{native, cpu, cuda}
 	if o.devices > 1 {
-		several, err := w.cuda(ctx, "several", harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-memory": "40%"})
+		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-memory": "40%"}
+		maps.Copy(more, memory)
+		several, err := w.cuda(ctx, "several", more)
 		if err != nil {
 			return w, err
 		}
