@@ -29,6 +29,7 @@ type Pages struct {
 	Others      uint32 `c:"others"` // blocks of the leaves for which no Pages come
 	Groups      uint32 `c:"groups"`
 	Flushed     uint64 `c:"flushed"` // what has a lower or the same LSN is on disk
+	Rows        uint64 `c:"rows"`    // expected in these blocks; 0: unknown
 	Columns     uint32 `c:"columns"`
 	Length      uint32 `c:"length"`
 }

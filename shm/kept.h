@@ -46,6 +46,7 @@ struct gj_pages
 	uint32_t	others;			/* blocks of the leaves for which no PAGES come */
 	uint32_t	groups;			/* gj_group that follow, of all blocks */
 	uint64_t	flushed;		/* what has a lower or the same LSN is on disk */
+	uint64_t	rows;			/* expected in these blocks; 0: unknown */
 	uint32_t	columns;		/* int16_t that follow those: the number of each of the
 								 * input's columns, hidden ones too, in this table */
 	uint32_t	length;			/* bytes of the table's name, which follows those; at most

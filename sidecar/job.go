@@ -79,10 +79,7 @@ func newJob(opener *session, decoded *planjson.Job, open shm.Open) *job {
 	j.members.Store(&[]*session{opener})
 	for i := range j.fed {
 		columns := decoded.Plan.Inputs[i].Columns
-		j.fed[i].relation.Columns = columns
-		for _, c := range columns {
-			j.fed[i].shapes = append(j.fed[i].shapes, shapeOf(c))
-		}
+		j.fed[i].relation.Columns, j.fed[i].shapes = columns, shapesOf(columns)
 	}
 	j.addFilters(decoded.Filters)
 	for _, ref := range decoded.Plan.Output {
@@ -97,6 +94,13 @@ func shapeOf(c joincore.Column) shm.ColumnShape {
 		s.Encoding = shm.EncVarlena
 	}
 	return s
+}
+
+func shapesOf(columns []joincore.Column) (shapes []shm.ColumnShape) {
+	for _, c := range columns {
+		shapes = append(shapes, shapeOf(c))
+	}
+	return shapes
 }
 
 // need estimates the memory of the whole job in bytes: the extents of the
@@ -121,19 +125,24 @@ func (j *job) need() (int64, error) {
 
 // extents estimates the extents that an input takes if all its rows are fed.
 func (j *job) extents(input int) float64 {
-	row := 0.0
-	for _, s := range j.fed[input].shapes {
-		row += float64(s.Width) + 0.125
-		if s.Encoding == shm.EncVarlena {
-			row += 4
-		}
-	}
-	row = math.Max(row, j.inputs[input].RowBytes)
+	row := math.Max(leastBytes(j.fed[input].shapes), j.inputs[input].RowBytes)
 	if mirrored(&j.inputs[input]) {
 		return j.mirrorExtents(input, row)
 	}
 	full := math.Ceil(j.plan.Inputs[input].Rows * row / float64(j.srv.store.ExtentSize()-4096))
 	return full + math.Min(full, float64(j.open.Participants-1)) + 1
+}
+
+// leastBytes returns the bytes of a row in columns of these shapes, with empty texts.
+func leastBytes(shapes []shm.ColumnShape) float64 {
+	row := 0.0
+	for _, s := range shapes {
+		row += float64(s.Width) + 0.125
+		if s.Encoding == shm.EncVarlena {
+			row += 4
+		}
+	}
+	return row
 }
 
 // heldMargin is the window of a held result, as a multiple of the expected one.

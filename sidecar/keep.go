@@ -54,7 +54,7 @@ func (j *job) pages(p *participant, body []byte) error {
 	if len(pages.Attnums) != len(j.inputs[v.Input].Columns) {
 		return violation("PAGES of input %d: %d numbers of %d columns", v.Input, len(pages.Attnums), len(j.inputs[v.Input].Columns))
 	}
-	leaf := keptLeaf{relation: v.Relation, blocks: v.Blocks, first: k.groups, groups: len(pages.Groups)}
+	leaf := keptLeaf{relation: v.Relation, blocks: v.Blocks, rows: min(v.Rows, uint64(v.Blocks)*blockRows), first: k.groups, groups: len(pages.Groups)}
 	if k.groups+leaf.groups > shm.MaxInputGroups || k.has(v.Relation) {
 		return violation("PAGES of input %d: table %d came twice, or there are more than %d groups", v.Input, v.Relation, shm.MaxInputGroups)
 	}
@@ -112,10 +112,7 @@ func (j *job) decide(v *shm.Pages) []byte {
 	}
 	in.kept = k
 	in.relation.Columns = j.decoded.Columns(int(v.Input))
-	in.shapes = nil
-	for _, c := range in.relation.Columns {
-		in.shapes = append(in.shapes, shapeOf(c))
-	}
+	in.shapes = shapesOf(in.relation.Columns)
 	leaves, states := k.states()
 	k.answer = shm.AppendKept(nil, &shm.Kept{Input: v.Input, Mode: shm.FeedKept}, leaves, states)
 	return slices.Clone(k.answer)
@@ -126,16 +123,19 @@ func (j *job) decide(v *shm.Pages) []byte {
 // no memory for the latter, nothing is captured. It reports whether the mode can be used.
 func (j *job) reserveFor(v *shm.Pages, k *keptInput) bool {
 	size := float64(j.srv.store.ExtentSize())
-	blocks, unserved, captured := k.blocks()
+	in := int(v.Input)
+	least := leastBytes(j.fed[in].shapes)
+	hidden := leastBytes(shapesOf(j.decoded.Columns(in))) - least
+	blocks, unserved, captured, bytes := k.blocks(max(least, j.inputs[in].RowBytes) + hidden)
 	all := float64(blocks) + float64(v.Others)
-	before := j.extents(int(v.Input))
+	before := j.extents(in)
 	need := func(extents float64) int64 {
 		return int64((extents + float64(j.open.Participants) + 1 - before) * size)
 	}
 	fed := (float64(unserved) + float64(v.Others)) / all
 	if k.captures() { // also if all is served that is not found changed
 		rest := fed - float64(captured)/all
-		if j.account.Resize(need(rest*before + max(before*float64(captured)/all, float64(captured)*heapBlock/size))) {
+		if j.account.Resize(need(rest*before + max(before*float64(captured)/all, bytes/size))) {
 			return true
 		}
 	}
@@ -143,8 +143,10 @@ func (j *job) reserveFor(v *shm.Pages, k *keptInput) bool {
 	return j.account.Resize(min(0, need(fed*before)))
 }
 
-// heapBlock is the size of a block of a table, in bytes: about what its rows take when all its
-// columns are fed.
+// blockRows is the most rows that a block of a table has (MaxHeapTuplesPerPage).
+const blockRows = 291
+
+// heapBlock is the size of a block of a table, in bytes: the most that its rows take, or nearly.
 const heapBlock = 8192
 
 // keptGet tells a participant that has attached what is kept of an input (KEPT_GET).

@@ -15,6 +15,7 @@ import (
 type keptLeaf struct {
 	relation uint32
 	blocks   uint32
+	rows     uint64      // expected; 0: unknown
 	first    int         // its first group in the input
 	groups   int         // those that it has there
 	lease    *kept.Lease // nil: nothing of it is kept
@@ -63,8 +64,10 @@ func (k *keptInput) captures() (any bool) {
 }
 
 // blocks returns how many blocks the leaves have, how many of them participants feed whatever
-// they prove, and how many of these are captured.
-func (k *keptInput) blocks() (all, unserved, captured int64) {
+// they prove, and how many of these are captured, with the bytes of their rows, all of which are
+// fed. A row has rowBytes; the rows of a leaf that no VACUUM or ANALYZE has counted may fill
+// their blocks.
+func (k *keptInput) blocks(rowBytes float64) (all, unserved, captured int64, bytes float64) {
 	for i := range k.leaves {
 		leaf := &k.leaves[i]
 		n := int64(leaf.blocks)
@@ -73,11 +76,16 @@ func (k *keptInput) blocks() (all, unserved, captured int64) {
 			n = leaf.lease.Unserved()
 			if leaf.lease.Capture() {
 				captured += n
+				if leaf.rows > 0 {
+					bytes += float64(n) / float64(leaf.blocks) * float64(leaf.rows) * rowBytes
+				} else {
+					bytes += float64(n) * heapBlock
+				}
 			}
 		}
 		unserved += n
 	}
-	return all, unserved, captured
+	return all, unserved, captured, bytes
 }
 
 // decline ends the captures before they have begun.

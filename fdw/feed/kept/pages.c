@@ -123,6 +123,17 @@ typedef struct LeafPages
 	MemoryContext context;		/* of all that */
 } LeafPages;
 
+/* Rows in a number of blocks as of the latest VACUUM or ANALYZE; 0: unknown. */
+static uint64
+expected_rows(Form_pg_class class, uint32 blocks)
+{
+	double		rows = class->reltuples;
+
+	if (rows <= 0 || class->relpages <= 0)
+		return 0;
+	return Max(1, (uint64) (rows / class->relpages * blocks));
+}
+
 /* Reads what is sent for a leaf.  Returns NULL if that proves nothing. */
 static LeafPages *
 read_leaf(const GjFeeder *feeder, int input, const GjPart *part, uint32 blocks)
@@ -153,6 +164,7 @@ read_leaf(const GjFeeder *feeder, int input, const GjPart *part, uint32 blocks)
 				.blocks = blocks,
 				.groups = groups,
 				.flushed = GetFlushRecPtr(NULL),
+				.rows = expected_rows(rel->rd_rel, blocks),
 				.columns = in->ncolumns + in->nhidden,
 				.length = strlen(pages->name)
 		};
