@@ -61,7 +61,7 @@ func Load(ctx context.Context, env *harness.Env, s *harness.Session, sf float64,
 
 // PrimaryKeys returns a statement for the primary key of each table.
 func PrimaryKeys() (statements []string) {
-	for line := range strings.Lines(indexes) {
+	for line := range strings.Lines(Indexes) {
 		if strings.HasPrefix(line, "alter table") {
 			statements = append(statements, strings.TrimSuffix(strings.TrimSpace(line), ";"))
 		}

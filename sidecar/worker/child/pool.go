@@ -236,7 +236,7 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 	if id == nowhere {
 		return &extent{}, nil
 	}
-	late := time.After(extentTimeout)
+	var late <-chan time.Time
 	for {
 		p.mu.Lock()
 		e, arrival := p.extents[id], p.arrival
@@ -246,6 +246,9 @@ func (p *pool) use(ctx context.Context, id uint64) (*extent, error) {
 			return e, nil
 		}
 		p.mu.Unlock()
+		if late == nil {
+			late = time.After(extentTimeout)
+		}
 		select {
 		case <-arrival:
 		case <-late:

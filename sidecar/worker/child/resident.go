@@ -97,6 +97,9 @@ func (s *server) leastLoaded(inputs []*joincore.Relation) *deviceQueue {
 	return best
 }
 
+// sampled is of how many segments of an input, spread over all, a device is asked.
+const sampled = 256
+
 // has returns about how many rows' values of some inputs are on a queue's device.
 func (q *deviceQueue) has(inputs []*joincore.Relation) (values int64) {
 	k, ok := q.Provider.(columnKeeper)
@@ -104,10 +107,11 @@ func (q *deviceQueue) has(inputs []*joincore.Relation) (values int64) {
 		return 0
 	}
 	for _, r := range inputs {
-		for i := range r.Segments {
+		step := 1 + len(r.Segments)/sampled
+		for i := 0; i < len(r.Segments); i += step {
 			for j := range r.Segments[i].Columns {
 				if c := r.Segments[i].Columns[j].Content; c != 0 && k.Holds(c) {
-					values += int64(r.Segments[i].Rows)
+					values += int64(r.Segments[i].Rows * step)
 				}
 			}
 		}

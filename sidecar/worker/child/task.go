@@ -80,17 +80,23 @@ func (r *task) inputs(plan *joincore.Checked, list []*control.Relation) (out []*
 	if len(list) != len(plan.Inputs) {
 		return nil, nil, fmt.Errorf("%w: %d relations for %d inputs", control.ErrMalformed, len(list), len(plan.Inputs))
 	}
+	data := map[uint64][]byte{} // of the extents in use, each of which is used once
+	use := func(id uint64) error {
+		if _, ok := data[id]; ok {
+			return nil
+		}
+		e, err := r.srv.pool.use(r.ctx, id)
+		if err == nil {
+			used = append(used, e)
+			data[id] = e.data
+		}
+		return err
+	}
 	for i, in := range list {
-		relation := &joincore.Relation{Columns: plan.Inputs[i].Columns}
+		relation := &joincore.Relation{Columns: plan.Inputs[i].Columns, Segments: make([]joincore.Segment, 0, len(in.GetSegments()))}
 		for _, s := range in.GetSegments() {
-			data := map[uint64][]byte{}
-			for _, id := range s.In() {
-				e, err := r.srv.pool.use(r.ctx, id)
-				if err != nil {
-					return nil, used, err
-				}
-				used = append(used, e)
-				data[id] = e.data
+			if err := s.In(use); err != nil {
+				return nil, used, err
 			}
 			segment, err := s.Decode(func(id uint64) []byte { return data[id] }, len(relation.Columns))
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gpujoin/joincore"
 )
@@ -51,18 +50,23 @@ func EncodeSegment(s *joincore.Segment, place func([]byte) (extent uint64, offse
 	return out, nil
 }
 
-// In returns the extents that the segment's vectors lie in, each once; 0 if they lie in none.
-func (s *Segment) In() []uint64 {
+// In visits the extents that the segment's vectors lie in, some of them more than once; 0 if they
+// lie in none.
+func (s *Segment) In(visit func(extent uint64) error) error {
 	if len(s.GetExtents()) == 0 {
-		return []uint64{s.GetExtent()}
+		return visit(s.GetExtent())
 	}
-	list := slices.Clone(s.Extents)
-	slices.Sort(list)
-	list = slices.Compact(list)
-	if list[0] == 0 && len(list) > 1 {
-		list = list[1:] // of empty arrays
+	last := uint64(0)
+	for _, id := range s.Extents {
+		if id == 0 || id == last { // 0: of an empty array
+			continue
+		}
+		if err := visit(id); err != nil {
+			return err
+		}
+		last = id
 	}
-	return list
+	return nil
 }
 
 // Decode returns the segment, with the given number of columns and each vector clipped to
@@ -73,9 +77,10 @@ func (s *Segment) Decode(data func(extent uint64) []byte, columns int) (joincore
 	most := int64(math.MaxInt32)
 	if columns > 0 {
 		most = 0
-		for _, e := range s.In() {
-			most = max(most, int64(len(data(e)))*8)
-		}
+		_ = s.In(func(extent uint64) error {
+			most = max(most, int64(len(data(extent)))*8)
+			return nil
+		})
 	}
 	n := len(s.GetExtents())
 	named := len(s.GetContents())
