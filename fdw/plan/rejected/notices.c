@@ -181,6 +181,67 @@ add_level(PlannerInfo *root, RelOptInfo *final, List **nodes)
 	add_nodes(root, get_cheapest_fractional_path(final, root->tuple_fraction), nodes);
 }
 
+/* ---- nodes that are native because a cursor's plan is chosen for its first rows ---- */
+
+/*
+ * Only a cursor makes a plan of the topmost level for a fraction of its rows.  LIMIT
+ * also does if it does not know how many rows it returns.
+ */
+static bool
+is_cursor(const PlannerInfo *root)
+{
+	return root->parent_root == NULL && root->parse->limitCount == NULL &&
+		root->tuple_fraction > 0 && root->tuple_fraction < 1;
+}
+
+/* Does a job of the path, which belongs to this query level, do the node's work? */
+static bool
+does_work_of(PlannerInfo *root, const Path *job, const Native *node)
+{
+	const GjBlockState *block = gj_block_state(job->parent);
+
+	return root == node->root && (block != NULL || !node->aggregation) &&
+		bms_is_subset(node->relids, block != NULL ? block->relids : job->parent->relids);
+}
+
+static bool
+is_offloaded(PlannerInfo *root, Path *path, const Native *node)
+{
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (gj_is_gpujoin(path))
+		return does_work_of(root, path, node);
+	if (IsA(path, SubqueryScanPath))
+		root = path->parent->subroot;
+	foreach(lc, gj_path_children(path))
+		if (is_offloaded(root, lfirst(lc), node))
+			return true;
+	return false;
+}
+
+/*
+ * The cheapest path for all rows is the plan that the query would have with
+ * cursor_tuple_fraction = 1.
+ */
+static void
+explain_cursor(PlannerInfo *root, const RelOptInfo *final, List *nodes)
+{
+	ListCell   *lc;
+
+	if (!is_cursor(root))
+		return;
+	foreach(lc, nodes)
+	{
+		Native   *node = lfirst(lc);
+
+		if (is_offloaded(root, final->cheapest_total_path, node))
+			node->reason = GJ_REJECT_CURSOR;
+	}
+}
+
+/* ---- all levels of a query ---- */
+
 static List *
 native_nodes(PlannerInfo *root, RelOptInfo *final)
 {
@@ -189,6 +250,7 @@ native_nodes(PlannerInfo *root, RelOptInfo *final)
 	ListCell   *subroot;
 
 	add_level(root, final, &nodes);
+	explain_cursor(root, final, nodes);
 	forboth(plan, root->glob->subplans, subroot, root->glob->subroots)
 	{
 		PlannerInfo *below = lfirst(subroot);
@@ -235,6 +297,15 @@ append_costs(StringInfo text, const Native *node)
 	appendStringInfo(text, "native cost %.2f, offloaded cost %.2f", node->native, node->offloaded);
 }
 
+/* For ereport: the reason's hint, if it has one. */
+static int
+hint(GjReject reason)
+{
+	const char *text = gj_reject_hint(reason);
+
+	return text != NULL ? errhint("%s", text) : 0;
+}
+
 static void
 notice_one(const Native *node)
 {
@@ -253,7 +324,7 @@ notice_one(const Native *node)
 	ereport(NOTICE,
 			(errmsg("%s of %s stays native: %s", node->aggregation ? "aggregation" : "join",
 					names.data, gj_reject_word(node->reason)),
-			 errdetail("%s.", detail.data)));
+			 errdetail("%s.", detail.data), hint(node->reason)));
 }
 
 /* "2 joins and 1 aggregation" */
@@ -303,7 +374,8 @@ notice_many(const List *nodes)
 	ereport(NOTICE,
 			(errmsg("%s stay native: %s", count_nodes(nodes), gj_reject_word(first->reason)),
 			 errdetail("%s. The costliest first: %s.",
-					   gj_reject_detail(first->reason), examples.data)));
+					   gj_reject_detail(first->reason), examples.data),
+			 hint(first->reason)));
 }
 
 static int

@@ -89,6 +89,7 @@ static const struct
 	[GJ_REJECT_NATIVE] = {"native", "There is no native plan to fall back to"},
 	[GJ_REJECT_PARTITIONWISE] = {"partitionwise", "enable_partitionwise_join lets PostgreSQL join the tables partition by partition"},
 	[GJ_REJECT_GATED] = {"gated", "A condition refers to no table, and PostgreSQL 15 and 16 do not offer such joins to extensions"},
+	[GJ_REJECT_CURSOR] = {"cursor", "The plan of a cursor is chosen for its first rows, which a native plan returns sooner. For all rows, the offloaded plan is expected to be cheaper"},
 	[GJ_REJECT_PLAN] = {"plan", "A native node suits the rest of the plan better because of its sort order, first rows, workers or parameters"},
 	[GJ_REJECT_COST] = {"cost", "The native plan is expected to be cheaper"},
 };
@@ -103,6 +104,13 @@ const char *
 gj_reject_detail(GjReject reason)
 {
 	return reasons[reason].detail;
+}
+
+const char *
+gj_reject_hint(GjReject reason)
+{
+	return reason == GJ_REJECT_CURSOR ?
+		"Set cursor_tuple_fraction to 1 if cursors are read to the end." : NULL;
 }
 
 GjReject

@@ -55,6 +55,7 @@ typedef enum GjReject
 	GJ_REJECT_NATIVE,
 	GJ_REJECT_PARTITIONWISE,
 	GJ_REJECT_GATED,
+	GJ_REJECT_CURSOR,
 	GJ_REJECT_PLAN,
 	GJ_REJECT_COST,
 	GJ_REJECTS
@@ -71,6 +72,9 @@ extern GjReject gj_check_memory(const struct gj_status *status, double bytes);
 
 /* Sentence for a reason, without the final period. */
 extern const char *gj_reject_detail(GjReject reason);
+
+/* What the user can do about it, as a whole sentence; NULL for most reasons. */
+extern const char *gj_reject_hint(GjReject reason);
 
 /*
  * Remembers why a joinrel was rejected.  Free unless the reason will be shown.

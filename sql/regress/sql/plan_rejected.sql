@@ -163,8 +163,28 @@ SET max_parallel_workers_per_gather = 0;
 -- plan: the job is cheaper as a whole, but not its first rows
 SET gpujoin.startup_cost = 0;
 EXPLAIN (COSTS OFF) SELECT 1 FROM fact JOIN dim_c ON fact.c = dim_c.id LIMIT 1;
-RESET gpujoin.startup_cost;
+-- ... nor are those of a cursor, whose LIMIT is the cause
+EXPLAIN (COSTS OFF) DECLARE one CURSOR FOR SELECT 1 FROM fact JOIN dim_c ON fact.c = dim_c.id LIMIT 1;
 \set VERBOSITY default
+-- cursor: the first rows alone are the cause
+SET cursor_tuple_fraction = 0.0001;
+EXPLAIN (COSTS OFF) DECLARE first_rows CURSOR FOR SELECT 1 FROM fact JOIN dim_c ON fact.c = dim_c.id;
+EXPLAIN (COSTS OFF) DECLARE first_rows CURSOR FOR SELECT 1 FROM fact JOIN dim_b ON fact.b = dim_b.id JOIN dim_c ON fact.c = dim_c.id;
+-- ... also of a join that is read through a subquery
+EXPLAIN (COSTS OFF) DECLARE first_rows CURSOR FOR SELECT s.id FROM (SELECT fact.id FROM fact JOIN dim_c ON fact.c = dim_c.id OFFSET 0) s WHERE s.id > 0;
+-- ... and of an aggregation whose groups an index orders
+CREATE TABLE grouped AS SELECT g / 10 AS k, g AS v FROM generate_series(1, 20000) g;
+CREATE INDEX ON grouped (k);
+VACUUM ANALYZE grouped;
+SET gpujoin.enable_aggregates = on;
+EXPLAIN (COSTS OFF) DECLARE first_rows CURSOR FOR SELECT k, sum(v) FROM grouped GROUP BY k;
+SET cursor_tuple_fraction = 1;
+EXPLAIN (COSTS OFF) DECLARE all_rows CURSOR FOR SELECT k, sum(v) FROM grouped GROUP BY k;
+SET gpujoin.enable_aggregates = off;
+DROP TABLE grouped;
+EXPLAIN (COSTS OFF) DECLARE all_rows CURSOR FOR SELECT 1 FROM fact JOIN dim_c ON fact.c = dim_c.id;
+RESET cursor_tuple_fraction;
+RESET gpujoin.startup_cost;
 -- off: silence
 SET gpujoin.enabled = off;
 EXPLAIN (COSTS OFF) SELECT 1 FROM a JOIN b USING (id);
