@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"os"
-	osexec "os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,21 +12,9 @@ import (
 // compileLibrary compiles a library for a server and returns its path.
 func compileLibrary(t *testing.T, c *harness.Cluster, source string, flags ...string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(c.Dir, "library")
+	library, err := c.CompileLibrary(source, flags...)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	library := filepath.Join(dir, "library.so")
-	include, err := osexec.Command(harness.PGConfig(), "--includedir-server").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"-shared", "-fPIC", "-w", "-I" + strings.TrimSpace(string(include)), "-o", library, source}, flags...)
-	if out, err := osexec.Command("gcc", args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return library
 }
