@@ -44,7 +44,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load sim regress-forced differential kept-check mirror-check faults soak sqllogic lint clean
+.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load bench-scale-out sim regress-forced differential kept-check mirror-check faults soak sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -126,6 +126,9 @@ bench-mirror: build ## measure mirrors of another server's tables: load, stream,
 
 bench-load: build ## run joins and short transactions of many clients; writes build/bench-load.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench load
+
+bench-scale-out: build ## measure tables that two servers share, through postgres_fdw, with joins native and offloaded on them; writes build/bench-scale-out.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench scale-out $(if $(RUNS),-runs $(RUNS))
 
 sim: ## figures of the MG-Join paper in the simulator of several GPUs; results in build/sim.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench sim -json ../build/sim.json

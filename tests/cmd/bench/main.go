@@ -10,6 +10,7 @@ import (
 	"gpujoin/tests/bench/kept"
 	"gpujoin/tests/bench/load"
 	"gpujoin/tests/bench/mirror"
+	"gpujoin/tests/bench/scaleout"
 	"gpujoin/tests/bench/sim"
 	"gpujoin/tests/command"
 	"gpujoin/tests/tpcds"
@@ -22,6 +23,7 @@ func main() {
 		{Name: "kept", Purpose: "columns that the daemon keeps: what they cost and gain", Run: kept.Run},
 		{Name: "load", Purpose: "joins and short transactions of many clients", Run: load.Run},
 		{Name: "mirror", Purpose: "mirrors of another server's tables: load, stream, lag, costs", Run: mirror.Run},
+		{Name: "scale-out", Purpose: "tables whose rows several servers share, through postgres_fdw", Run: scaleout.Run},
 		{Name: "tpch", Purpose: "the queries of TPC-H", Run: tpch.Run},
 		{Name: "tpcds", Purpose: "the queries of TPC-DS", Run: tpcds.Run},
 		{Name: "ablation", Purpose: "what each correction of the cost model gains", Run: ablation.Run},
