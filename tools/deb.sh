@@ -3,7 +3,9 @@
 #
 # Makes Debian packages in build/deb: the daemon, the extension for each server, and the
 # worker for GPUs if make cuda has built it. make compile comes first. GO is the Go
-# command, NFPM the packager.
+# command, NFPM the packager. The maintainer of a package is who builds it: MAINTAINER,
+# or as for Debian's own tools DEBFULLNAME and DEBEMAIL, or the current user. HOMEPAGE is
+# where the package comes from; without it, there is no such field.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,8 +14,9 @@ out=$root/build/deb
 stage=$out/stage
 version=$(cat "$root/version/VERSION")
 release=${RELEASE:-1}
-maintainer=${MAINTAINER:-gpujoin developers <developers@gpujoin.example>}
-homepage=${HOMEPAGE:-https://gpujoin.example}
+user=$(id -un)
+maintainer=${MAINTAINER:-${DEBFULLNAME:-$user} <${DEBEMAIL:-$user@$(uname -n)}>}
+homepage=${HOMEPAGE:-}
 arch=$(dpkg --print-architecture)
 
 rm -rf "$out"
@@ -37,7 +40,7 @@ pack() {
     template=$1
     shift
     sed -e "s|@ROOT@|$root|g" -e "s|@STAGE@|$stage|g" -e "s|@VERSION@|$version|g" -e "s|@RELEASE@|$release|g" \
-        -e "s|@ARCH@|$arch|g" -e "s|@MAINTAINER@|$maintainer|g" -e "s|@HOMEPAGE@|$homepage|g" "$@" \
+        -e "s|@ARCH@|$arch|g" -e "s|@MAINTAINER@|$maintainer|g" -e "s|@HOMEPAGE@|$homepage|g" -e '/^homepage: *$/d' "$@" \
         "$root/packaging/deb/$template.yaml" >"$stage/$template.yaml"
     # It writes errors to standard output.
     said=$("$NFPM" package --packager deb --config "$stage/$template.yaml" --target "$out") || {
