@@ -41,6 +41,21 @@ func loadTPCDS(ctx context.Context, db *sql.DB) (err error) {
 	return err
 }
 
+// loadScanner loads DuckDB's extension that reads tables of PostgreSQL: the file, which its
+// makers have signed, lies next to this program.
+func loadScanner(ctx context.Context, db *sql.DB) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(filepath.Dir(program), "postgres_scanner.duckdb_extension")
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("the extension is missing; run make duckdb: %w", err)
+	}
+	_, err = db.ExecContext(ctx, fmt.Sprintf("load '%s'", path))
+	return err
+}
+
 // metadata returns the end of an extension's file, for a version and platform of
 // DuckDB: the head of a custom section of WebAssembly, eight fields of 32 bytes,
 // the last one first, and an empty signature.

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-const usage = "usage: duckdb-bench dsdgen|tpcds-queries|export|load|time -db FILE [flags]"
+const usage = "usage: duckdb-bench version|dsdgen|tpcds-queries|export|load|time|time-postgres [flags]"
 
 // options are the flags of all commands.
 type options struct {
@@ -18,6 +18,7 @@ type options struct {
 	data     string  // directory of CSV files
 	sf       float64 // scale factor
 	runs     int
+	postgres string // how to connect to the server
 }
 
 var commands = map[string]func(context.Context, options) error{
@@ -26,6 +27,8 @@ var commands = map[string]func(context.Context, options) error{
 	"export":        export,
 	"load":          load,
 	"time":          timeQueries,
+	"time-postgres": timePostgres,
+	"version":       printVersion,
 }
 
 func main() {
@@ -44,7 +47,8 @@ func run(args []string) error {
 	flags.StringVar(&o.database, "db", "", "file of the database")
 	flags.StringVar(&o.data, "data", "", "export, load: directory of CSV files with header lines, named after their tables")
 	flags.Float64Var(&o.sf, "sf", 1, "dsdgen: scale factor")
-	flags.IntVar(&o.runs, "runs", 1, "time: runs of each query; the median counts")
+	flags.IntVar(&o.runs, "runs", 1, "time, time-postgres: measured runs of each query")
+	flags.StringVar(&o.postgres, "postgres", "", "time-postgres: how to connect to the server, as libpq reads it")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}

@@ -30,6 +30,13 @@ type Result struct {
 	Tag     string
 }
 
+// ConnString says how programs that use libpq connect as the superuser.
+func (c *Cluster) ConnString() string { return c.connString("postgres", "postgres") }
+
+func (c *Cluster) connString(user, database string) string {
+	return fmt.Sprintf("host='%s' port=%d user='%s' dbname='%s'", c.Sock, Port, user, database)
+}
+
 // Connect opens a session as the superuser.
 func (c *Cluster) Connect(ctx context.Context) (*Session, error) {
 	return c.ConnectAs(ctx, "postgres", "postgres")
@@ -47,7 +54,7 @@ func (c *Cluster) ConnectWith(ctx context.Context, setting, value string) (*Sess
 }
 
 func (c *Cluster) connect(ctx context.Context, user, database string, settings map[string]string) (*Session, error) {
-	conf, err := pgconn.ParseConfig(fmt.Sprintf("host='%s' port=%d user='%s' dbname='%s'", c.Sock, Port, user, database))
+	conf, err := pgconn.ParseConfig(c.connString(user, database))
 	if err != nil {
 		return nil, err
 	}

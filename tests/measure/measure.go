@@ -1,15 +1,14 @@
-// Package measure is shared by the benchmark programs: medians, tables, and the
-// circumstances of a measurement.
+// Package measure is shared by the benchmark programs: medians, tables, the machine, and
+// the document that every benchmark writes. Bars are the values that results must reach.
 package measure
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -27,6 +26,48 @@ func Median(values []float64) float64 {
 		return s[mid]
 	}
 	return (s[mid-1] + s[mid]) / 2
+}
+
+// GeometricMean is that of ratios of times that both exist.
+type GeometricMean struct {
+	logarithms float64
+	n          int
+}
+
+// Add adds the ratio of two times; one of 0 does not exist.
+func (g *GeometricMean) Add(of, by float64) {
+	if of > 0 && by > 0 {
+		g.logarithms += math.Log(of / by)
+		g.n++
+	}
+}
+
+// Value returns the mean, 0 of nothing.
+func (g GeometricMean) Value() float64 {
+	if g.n == 0 {
+		return 0
+	}
+	return math.Exp(g.logarithms / float64(g.n))
+}
+
+// Count returns the number of ratios.
+func (g GeometricMean) Count() int { return g.n }
+
+func (g GeometricMean) String() string {
+	if g.n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", g.Value())
+}
+
+// OneLine replaces what a text of one line cannot have.
+func OneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // Ms converts to milliseconds, rounded to 1/100.
@@ -74,86 +115,4 @@ func WriteJSON(path string, v any) error {
 		return err
 	}
 	return os.Rename(temporary, path)
-}
-
-// Circumstances describes where, when and on what a measurement of the
-// repository at root was made.
-func Circumstances(root string) string {
-	commit := "unknown"
-	git := exec.Command("git", "-c", "safe.directory=*", "-C", root, "describe", "--always", "--dirty", "--exclude=*")
-	if out, err := git.Output(); err == nil {
-		commit = strings.TrimSpace(string(out))
-	}
-	return CircumstancesOf(commit)
-}
-
-// builtFrom is the commit that the program was built from; the build sets it.
-var builtFrom = "unknown"
-
-// CircumstancesBuilt is Circumstances for the commit that this program was built from.
-func CircumstancesBuilt() string { return CircumstancesOf(builtFrom) }
-
-// CircumstancesOf is Circumstances for a known commit.
-func CircumstancesOf(commit string) string {
-	machine := fmt.Sprintf("%s, %d cores, %s", cpuModel(), runtime.NumCPU(), memory())
-	if gpu := gpus(); gpu != "" {
-		machine += ", " + gpu
-	}
-	return fmt.Sprintf("%s; %s; commit %s", machine, time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit)
-}
-
-// gpus returns the names of NVIDIA's GPUs and their driver's version from the
-// driver's files.
-func gpus() string {
-	files, err := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
-	if err != nil || len(files) == 0 {
-		return ""
-	}
-	var models []string
-	for _, f := range files {
-		models = append(models, procField(f, "Model", "unknown GPU"))
-	}
-	// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  ..."
-	driver := "unknown"
-	for _, word := range strings.Fields(procField("/proc/driver/nvidia/version", "NVRM version", "")) {
-		if word[0] >= '0' && word[0] <= '9' {
-			driver = word
-			break
-		}
-	}
-	return strings.Join(models, ", ") + ", driver " + driver
-}
-
-func cpuModel() string {
-	return procField("/proc/cpuinfo", "model name", runtime.GOARCH)
-}
-
-func memory() string {
-	bytes := MemoryBytes()
-	if bytes == 0 {
-		return "memory unknown"
-	}
-	return fmt.Sprintf("%.0f GiB", float64(bytes)/(1<<30))
-}
-
-// MemoryBytes returns the machine's memory in bytes, 0 if it is unknown.
-func MemoryBytes() int64 {
-	var kb int64
-	if _, err := fmt.Sscan(procField("/proc/meminfo", "MemTotal", ""), &kb); err != nil {
-		return 0
-	}
-	return kb << 10
-}
-
-func procField(path, name, otherwise string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return otherwise
-	}
-	for line := range strings.Lines(string(data)) {
-		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return otherwise
 }

@@ -19,26 +19,43 @@ type DuckDB struct {
 	Database string // file
 }
 
-// Times are milliseconds by the number of the query.
-type Times map[int]float64
+// Times are the milliseconds of each run, by the number of the query.
+type Times map[int][]float64
 
 // Load creates the database from a schema and CSV files named after its tables.
 func (d DuckDB) Load(ctx context.Context, schema, dir string) error {
 	return d.run(ctx, strings.NewReader(schema), nil, "load", "-data", dir)
 }
 
-// Time returns the medians of several runs of each query.
+// Time returns the times of several runs of each query.
 func (d DuckDB) Time(ctx context.Context, queries []Query, runs int) (Times, error) {
+	return d.time(ctx, queries, "time", "-runs", fmt.Sprint(runs))
+}
+
+// TimePostgres is Time for the tables of a PostgreSQL server, which DuckDB reads by its
+// extension postgres_scanner: the way of pg_duckdb, from outside of the server.
+func (d DuckDB) TimePostgres(ctx context.Context, queries []Query, runs int, connection string) (Times, error) {
+	return d.time(ctx, queries, "time-postgres", "-runs", fmt.Sprint(runs), "-postgres", connection)
+}
+
+func (d DuckDB) time(ctx context.Context, queries []Query, command string, args ...string) (Times, error) {
 	in, err := json.Marshal(queries)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if err := d.run(ctx, bytes.NewReader(in), &out, "time", "-runs", fmt.Sprint(runs)); err != nil {
+	if err := d.run(ctx, bytes.NewReader(in), &out, command, args...); err != nil {
 		return nil, err
 	}
 	var times Times
 	return times, json.Unmarshal(out.Bytes(), &times)
+}
+
+// Version returns DuckDB's version.
+func (d DuckDB) Version(ctx context.Context) (string, error) {
+	var out bytes.Buffer
+	err := d.run(ctx, nil, &out, "version")
+	return strings.TrimPrefix(strings.TrimSpace(out.String()), "v"), err
 }
 
 // GenerateTPCDS creates the database with the data of TPC-DS, unless it exists.

@@ -16,15 +16,30 @@ import (
 // ForeignMeasurement is a query over foreign tables, whose rows are mirrored, and over the
 // same tables where they are local: natively, and with their columns kept by the same daemon.
 type ForeignMeasurement struct {
-	Query      int     `json:"query"`
-	NativeMs   float64 `json:"native_ms"` // at the source, without the daemon
-	KeptMs     float64 `json:"kept_ms"`   // at the source, by its planner's own choice
-	ForeignMs  float64 `json:"foreign_ms"`
-	Joins      int     `json:"joins"` // over foreign tables, that the daemon executed
-	Blocks     int     `json:"blocks"`
-	Rows       int     `json:"rows"`
-	Equal      bool    `json:"equal"` // the rows over foreign tables and kept columns are the native ones
-	Difference string  `json:"difference,omitempty"`
+	Query int
+	// Times are those of all runs by engine: measure.Postgres and measure.Kept at the source,
+	// without the daemon and by the planner's own choice, and measure.Foreign.
+	Times      map[string][]float64
+	Joins      int // over foreign tables, that the daemon executed
+	Blocks     int
+	Rows       int
+	Equal      bool // the rows over foreign tables and kept columns are the native ones
+	Difference string
+}
+
+// Ms returns the median of an engine.
+func (m *ForeignMeasurement) Ms(engine string) float64 { return measure.Median(m.Times[engine]) }
+
+// Results returns the measurement as results of a document.
+func (m *ForeignMeasurement) Results() (list []measure.Result) {
+	for _, engine := range []string{measure.Postgres, measure.Kept, measure.Foreign} {
+		r := measure.Result{Name: Name(m.Query), Engine: engine, Ms: m.Times[engine], Rows: m.Rows, Equal: &m.Equal}
+		if engine == measure.Foreign {
+			r.Values = map[string]float64{"joins": float64(m.Joins), "blocks": float64(m.Blocks)}
+		}
+		list = append(list, r)
+	}
+	return list
 }
 
 // foreignServer is the name of the server and of the schema of its tables.
@@ -36,7 +51,7 @@ type ForeignProgram struct {
 	Tables  []string
 	Runs    int
 	Load    func(*harness.Session) error // the data, at the source
-	JSON    string                       // the file to write
+	Run     *measure.Run
 }
 
 // foreignRun is the state of RunForeign.
@@ -68,19 +83,24 @@ func RunForeign(ctx context.Context, env *harness.Env, p ForeignProgram) (err er
 	if err := r.prepare(w, p); err != nil {
 		return err
 	}
+	p.Run.Server(env.Prefix.Version, settings)
 	var measured []*ForeignMeasurement
+	var results []measure.Result
 	for _, q := range p.Queries {
 		m, err := r.measure(q, p.Runs)
 		if err != nil {
 			return fmt.Errorf("query %d: %w", q.Number, err)
 		}
-		fmt.Printf("  query %2d: native %s, kept %s, foreign %s ms, %d rows, equal %v\n", m.Query, ms(m.NativeMs), ms(m.KeptMs), ms(m.ForeignMs), m.Rows, m.Equal)
-		measured = append(measured, m)
-		if err := measure.WriteJSON(p.JSON, measured); err != nil {
+		fmt.Printf("  query %2d: native %s, kept %s, foreign %s ms, %d rows, equal %v\n", m.Query, ms(m.Ms(measure.Postgres)), ms(m.Ms(measure.Kept)), ms(m.Ms(measure.Foreign)), m.Rows, m.Equal)
+		measured, results = append(measured, m), append(results, m.Results()...)
+		if err := p.Run.Save(results); err != nil {
 			return err
 		}
 	}
-	fmt.Println(measure.Circumstances(env.Root))
+	if err := p.Run.Finish(append(results, means(measured))); err != nil {
+		return err
+	}
+	fmt.Println(p.Run)
 	fmt.Println("source: " + DescribeSettings(settings))
 	return reportForeign(os.Stdout, measured)
 }
@@ -122,7 +142,7 @@ func (r *foreignRun) prepare(w *foreign.World, p ForeignProgram) error {
 
 // measure runs a query in the three ways in turn, after runs that warm the caches.
 func (r *foreignRun) measure(q Query, runs int) (*ForeignMeasurement, error) {
-	m := &ForeignMeasurement{Query: q.Number, Equal: true}
+	m := &ForeignMeasurement{Query: q.Number, Equal: true, Times: map[string][]float64{}}
 	if _, err := WarmKept(r.ctx, r.source, q.SQL, Forced, Automatic); err != nil {
 		return nil, err
 	}
@@ -130,8 +150,7 @@ func (r *foreignRun) measure(q Query, runs int) (*ForeignMeasurement, error) {
 		name string
 		s    *harness.Session
 		mode string
-	}{{"native", r.source, Native}, {"kept", r.source, Automatic}, {"foreign", r.local, Automatic}}
-	times := make([][]float64, len(ways))
+	}{{measure.Postgres, r.source, Native}, {measure.Kept, r.source, Automatic}, {measure.Foreign, r.local, Automatic}}
 	var want *harness.Result
 	for round := range runs + 1 {
 		for i := range ways {
@@ -148,7 +167,7 @@ func (r *foreignRun) measure(q Query, runs int) (*ForeignMeasurement, error) {
 				return nil, fmt.Errorf("%s: %w", way.name, err)
 			}
 			if round > 0 {
-				times[i] = append(times[i], measure.Ms(time.Since(began)))
+				m.Times[way.name] = append(m.Times[way.name], measure.Ms(time.Since(began)))
 			}
 			if want == nil {
 				want, m.Rows = got, len(got.Rows)
@@ -162,7 +181,6 @@ func (r *foreignRun) measure(q Query, runs int) (*ForeignMeasurement, error) {
 			}
 		}
 	}
-	m.NativeMs, m.KeptMs, m.ForeignMs = measure.Median(times[0]), measure.Median(times[1]), measure.Median(times[2])
 	plan, err := r.local.Explain(r.ctx, "analyze, timing off", q.SQL)
 	if err != nil {
 		return nil, err
@@ -192,20 +210,31 @@ func (r *foreignRun) difference(sql string, want, got *harness.Result, s *harnes
 	return difference(all, want, got), nil
 }
 
-// mostOverKept is the bar: how much longer queries over foreign tables may take than those
-// over kept columns.
-const mostOverKept = 1.15
+// foreignSuite is the suite's name.
+const foreignSuite = "tpch-foreign"
+
+// means returns the geometric means of the ratios as a result.
+func means(measured []*ForeignMeasurement) measure.Result {
+	var native, kept measure.GeometricMean
+	for _, m := range measured {
+		native.Add(m.Ms(measure.Postgres), m.Ms(measure.Foreign))
+		kept.Add(m.Ms(measure.Foreign), m.Ms(measure.Kept))
+	}
+	return measure.Result{Name: "geometric mean", Values: map[string]float64{
+		"native/foreign": measure.Round(native.Value(), 3), overKept: measure.Round(kept.Value(), 3)}}
+}
+
+// overKept is how much longer queries over foreign tables take than those over kept columns.
+const overKept = "foreign/kept"
 
 // reportForeign prints the table and what the whole suite takes.
 func reportForeign(w io.Writer, measured []*ForeignMeasurement) error {
 	rows := []string{"query\tnative ms\tkept ms\tforeign ms\tnative/foreign\tforeign/kept\tjoins offloaded\tblocks\trows\tequal"}
-	var native, kept geometricMean
 	different := 0
 	for _, m := range measured {
-		rows = append(rows, fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%v", m.Query, ms(m.NativeMs), ms(m.KeptMs), ms(m.ForeignMs),
-			ratio(m.NativeMs, m.ForeignMs), ratio(m.ForeignMs, m.KeptMs), m.Joins, m.Blocks, m.Rows, m.Equal))
-		native.add(m.NativeMs, m.ForeignMs)
-		kept.add(m.ForeignMs, m.KeptMs)
+		native, kept, foreign := m.Ms(measure.Postgres), m.Ms(measure.Kept), m.Ms(measure.Foreign)
+		rows = append(rows, fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%v", m.Query, ms(native), ms(kept), ms(foreign),
+			ratio(native, foreign), ratio(foreign, kept), m.Joins, m.Blocks, m.Rows, m.Equal))
 		if !m.Equal {
 			different++
 		}
@@ -213,7 +242,9 @@ func reportForeign(w io.Writer, measured []*ForeignMeasurement) error {
 	if err := measure.Table(w, rows...); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "geometric means: native/foreign %s, foreign/kept %s (bar: %.2f); %d of %d equal to native\n", native, kept, mostOverKept, len(measured)-different, len(measured))
+	values := means(measured).Values
+	fmt.Fprintf(w, "geometric means: native/foreign %.2f, foreign/kept %.2f (bar: %v); %d of %d equal to native\n", values["native/foreign"], values[overKept],
+		measure.BarOf(foreignSuite, "geometric mean", overKept), len(measured)-different, len(measured))
 	for _, m := range measured {
 		if !m.Equal {
 			fmt.Fprintf(w, "query %d: %s\n", m.Query, m.Difference)

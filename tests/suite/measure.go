@@ -11,27 +11,31 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// Measurement is the entry of a query in the suite's JSON file.
+// Measurement is what was measured of a query.
 type Measurement struct {
-	Query     int     `json:"query"`
-	NativeMs  float64 `json:"native_ms"` // of a mode in TimedOut: 0
-	OffloadMs float64 `json:"offload_ms"`
-	AutoMs    float64 `json:"auto_ms"`
-	// DuckDBMs is DuckDB's time on the same data and cores.
-	DuckDBMs       float64  `json:"duckdb_ms"`
-	OffloadedJoins int      `json:"offloaded_joins"` // executed in the daemon when forced
-	AutoJoins      int      `json:"auto_joins"`      // by the planner's own choice
-	Blocks         int      `json:"blocks"`          // query blocks executed in the daemon when forced
-	AutoBlocks     int      `json:"auto_blocks"`
-	Rows           int      `json:"rows"`
-	Equal          bool     `json:"equal"` // in all modes that finished
-	Difference     string   `json:"difference,omitempty"`
-	TimedOut       []string `json:"timed_out,omitempty"` // modes
-	// Kept is what the forced and the automatic runs read from kept columns, if the
-	// measurement is one over these.
-	Kept     *Kept `json:"kept,omitempty"`
-	AutoKept *Kept `json:"auto_kept,omitempty"`
+	Query int
+	// Times are those of all measured runs, by engine; of an engine in TimedOut none.
+	Times map[string][]float64
+	// Executed is what the daemon executed, for the planner's choice and forced.
+	Executed   map[string]Executed
+	Rows       int
+	Equal      bool // for all engines of PostgreSQL that finished
+	Difference string
+	TimedOut   []string // engines
+	// Kept is what the runs read from kept columns, if the measurement is one over these.
+	Kept map[string]*Kept
 }
+
+// Executed is what the daemon executed of a query, in one more run with EXPLAIN ANALYZE.
+type Executed struct {
+	Joins, Blocks int
+	Ms            float64 // of the whole query
+	// Phases are those of all jobs together, which may overlap.
+	Phases harness.JobPhases
+}
+
+// Ms returns the median of an engine, 0 if it has not finished.
+func (m *Measurement) Ms(engine string) float64 { return measure.Median(m.Times[engine]) }
 
 // Modes of running a query, as settings of the session.
 const (
@@ -40,13 +44,17 @@ const (
 	Automatic = "set gpujoin.enabled = on; set gpujoin.debug_force = off"
 )
 
-var modeNames = map[string]string{Native: "native", Forced: "offloaded", Automatic: "automatic"}
+// modes are those of Measure, and the engines that they are.
+var modes = []struct{ settings, engine string }{
+	{Native, measure.Postgres}, {Forced, measure.Forced}, {Automatic, measure.Gpujoin},
+}
 
 // Options say how queries are measured.
 type Options struct {
 	Runs    int           // of each mode; the median counts
 	Timeout time.Duration // of one run; 0: none
 	Kept    bool          // columns are kept before the first measured run
+	Workers []int         // native runs with these numbers of workers for each Gather, too
 }
 
 // long is the time of a run from which on caches no longer matter: it is not
@@ -60,26 +68,44 @@ const queryCancelled = "57014"
 type measuring struct {
 	*harness.Session
 	query Query
-	times map[string][]float64 // by mode
-	want  *harness.Result      // of the first run that finished
+	ways  []way
+	want  *harness.Result // of the first run that finished
 	m     *Measurement
+}
+
+// way is how PostgreSQL executes the query, as settings of the session.
+type way struct{ settings, engine string }
+
+// ways are the modes, and native runs with other numbers of workers.
+func (o Options) ways() (list []way) {
+	const workers = "; set max_parallel_workers_per_gather = "
+	for _, m := range modes {
+		list = append(list, way{m.settings + "; reset max_parallel_workers_per_gather", m.engine})
+	}
+	for _, n := range o.Workers {
+		list = append(list, way{fmt.Sprint(Native, workers, n), measure.Workers(n)})
+	}
+	return list
 }
 
 // Measure runs a query in the three modes in turn, after one native run that
 // warms the caches. Each round begins with another mode, so that no mode always
 // pays for the previous one: cold caches, and memory that the daemon clears.
 func Measure(ctx context.Context, s *harness.Session, q Query, o Options) (*Measurement, error) {
-	x := &measuring{Session: s, query: q, times: map[string][]float64{}, m: &Measurement{Query: q.Number, Equal: true}}
+	x := &measuring{Session: s, query: q, ways: o.ways(), m: &Measurement{
+		Query: q.Number, Equal: true, Times: map[string][]float64{}, Executed: map[string]Executed{}, Kept: map[string]*Kept{},
+	}}
 	if err := s.Exec(ctx, fmt.Sprintf("set statement_timeout = %d", o.Timeout.Milliseconds())); err != nil {
 		return nil, err
 	}
-	if err := x.run(ctx, Native); err != nil {
+	native := x.ways[0]
+	if err := x.run(ctx, native); err != nil {
 		return nil, err
 	}
-	if !x.finished(Native) {
-		x.times[Native] = nil
-	}
 	m := x.m
+	if !x.finished(native) {
+		m.Times[native.engine] = nil
+	}
 	warmed := 0
 	if o.Kept {
 		var err error
@@ -87,80 +113,81 @@ func Measure(ctx context.Context, s *harness.Session, q Query, o Options) (*Meas
 			return nil, err
 		}
 	}
-	modes := []string{Native, Forced, Automatic}
 	for round := range o.Runs {
-		for i := range modes {
-			mode := modes[(round+i)%len(modes)]
-			if x.finished(mode) {
+		for i := range x.ways {
+			w := x.ways[(round+i)%len(x.ways)]
+			if x.finished(w) {
 				continue
 			}
-			if hopeless, err := x.hopeless(ctx, mode); err != nil {
+			if hopeless, err := x.hopeless(ctx, w); err != nil {
 				return nil, err
 			} else if hopeless {
-				m.TimedOut = append(m.TimedOut, modeNames[mode])
+				m.TimedOut = append(m.TimedOut, w.engine)
 				continue
 			}
-			if err := x.run(ctx, mode); err != nil {
+			if err := x.run(ctx, w); err != nil {
 				return nil, err
 			}
 		}
 	}
-	m.NativeMs = measure.Median(x.times[Native])
-	m.OffloadMs = measure.Median(x.times[Forced])
-	m.AutoMs = measure.Median(x.times[Automatic])
-	var err error
-	if m.OffloadedJoins, m.Blocks, m.Kept, err = x.offloaded(ctx, Forced); err != nil {
-		return nil, err
-	}
-	if m.AutoJoins, m.AutoBlocks, m.AutoKept, err = x.offloaded(ctx, Automatic); err != nil {
-		return nil, err
-	}
-	if !o.Kept {
-		m.Kept, m.AutoKept = nil, nil
-	} else if m.Kept != nil {
-		m.Kept.Runs = warmed
+	for _, w := range x.ways {
+		if w.engine != measure.Forced && w.engine != measure.Gpujoin {
+			continue
+		}
+		kept, err := x.explain(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if o.Kept && kept != nil {
+			kept.Runs = warmed
+			m.Kept[w.engine] = kept
+		}
 	}
 	return m, s.Exec(ctx, "reset all")
 }
 
-// finished reports whether a mode needs no further run.
-func (x *measuring) finished(mode string) bool {
-	return x.timedOut(mode) || slices.ContainsFunc(x.times[mode], func(ms float64) bool {
+// finished reports whether a way needs no further run.
+func (x *measuring) finished(w way) bool {
+	return x.timedOut(w) || slices.ContainsFunc(x.m.Times[w.engine], func(ms float64) bool {
 		return ms >= float64(long.Milliseconds())
 	})
 }
 
-// hopeless reports whether a mode's plan is native, and the native plan timed out.
-func (x *measuring) hopeless(ctx context.Context, mode string) (bool, error) {
-	if !x.timedOut(Native) {
+// hopeless reports whether a way's plan is native, and the native plan timed out.
+func (x *measuring) hopeless(ctx context.Context, w way) (bool, error) {
+	if !x.timedOut(x.ways[0]) {
 		return false, nil
 	}
-	if err := x.Exec(ctx, mode); err != nil {
+	if err := x.Exec(ctx, w.settings); err != nil {
 		return false, err
 	}
 	plan, err := x.Explain(ctx, "", x.query.SQL)
 	return err == nil && len(plan.Jobs()) == 0, err
 }
 
-func (x *measuring) timedOut(mode string) bool {
-	return slices.Contains(x.m.TimedOut, modeNames[mode])
+func (x *measuring) timedOut(w way) bool { return slices.Contains(x.m.TimedOut, w.engine) }
+
+// stop notes that a way has timed out. Its earlier runs do not count.
+func (x *measuring) stop(w way) {
+	x.m.TimedOut = append(x.m.TimedOut, w.engine)
+	delete(x.m.Times, w.engine)
 }
 
 // run runs the query once and compares its rows.
-func (x *measuring) run(ctx context.Context, mode string) error {
-	if err := x.Exec(ctx, mode); err != nil {
+func (x *measuring) run(ctx context.Context, w way) error {
+	if err := x.Exec(ctx, w.settings); err != nil {
 		return err
 	}
 	begin := time.Now()
 	got, err := x.Query(ctx, x.query.SQL)
 	if harness.SQLState(err) == queryCancelled {
-		x.m.TimedOut = append(x.m.TimedOut, modeNames[mode])
+		x.stop(w)
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", modeNames[mode], err)
+		return fmt.Errorf("%s: %w", w.engine, err)
 	}
-	x.times[mode] = append(x.times[mode], measure.Ms(time.Since(begin)))
+	x.m.Times[w.engine] = append(x.m.Times[w.engine], measure.Ms(time.Since(begin)))
 	if x.want == nil {
 		x.want, x.m.Rows = got, len(got.Rows)
 	}
@@ -170,60 +197,64 @@ func (x *measuring) run(ctx context.Context, mode string) error {
 	}
 	// Which of equal rows a LIMIT returns is not decided.
 	if all, limited := withoutLimit(x.query.SQL); limited {
-		if d, err = x.compareAll(ctx, mode, all); err != nil {
+		if d, err = x.compareAll(ctx, w, all); err != nil {
 			return err
 		}
 	}
 	if d != "" {
-		x.m.Equal, x.m.Difference = false, modeNames[mode]+": "+d
+		x.m.Equal, x.m.Difference = false, w.engine+": "+d
 	}
 	return nil
 }
 
-// compareAll compares the rows of another query in a mode with the native ones.
-func (x *measuring) compareAll(ctx context.Context, mode, sql string) (string, error) {
+// compareAll compares the rows of another query with the native ones.
+func (x *measuring) compareAll(ctx context.Context, w way, sql string) (string, error) {
 	var results []*harness.Result
-	for _, m := range []string{Native, mode} {
-		if err := x.Exec(ctx, m); err != nil {
+	for _, w := range []way{x.ways[0], w} {
+		if err := x.Exec(ctx, w.settings); err != nil {
 			return "", err
 		}
 		r, err := x.Query(ctx, sql)
 		if err != nil {
-			return "", fmt.Errorf("%s, without LIMIT: %w", modeNames[m], err)
+			return "", fmt.Errorf("%s, without LIMIT: %w", w.engine, err)
 		}
 		results = append(results, r)
 	}
 	return difference(sql, results[0], results[1]), nil
 }
 
-// offloaded counts the joins and query blocks that the daemon executes.
-func (x *measuring) offloaded(ctx context.Context, mode string) (joins, blocks int, kept *Kept, err error) {
-	if x.timedOut(mode) {
-		return 0, 0, nil, nil
+// explain runs the query once more and notes what the daemon executes.
+func (x *measuring) explain(ctx context.Context, w way) (*Kept, error) {
+	if x.timedOut(w) {
+		return nil, nil
 	}
-	if err := x.Exec(ctx, mode); err != nil {
-		return 0, 0, nil, err
+	if err := x.Exec(ctx, w.settings); err != nil {
+		return nil, err
 	}
+	begin := time.Now()
 	plan, err := x.Explain(ctx, "analyze, timing off", x.query.SQL)
 	if harness.SQLState(err) == queryCancelled {
-		x.m.TimedOut = append(x.m.TimedOut, modeNames[mode])
-		return 0, 0, nil, nil
+		x.stop(w)
+		return nil, nil
 	}
 	if err != nil {
-		return 0, 0, nil, fmt.Errorf("%s: explain: %w", modeNames[mode], err)
+		return nil, fmt.Errorf("%s: explain: %w", w.engine, err)
 	}
-	return plan.OffloadedJoins(), plan.OffloadedBlocks(), KeptBy(plan), nil
+	x.m.Executed[w.engine] = Executed{
+		Joins: plan.OffloadedJoins(), Blocks: plan.OffloadedBlocks(), Ms: measure.Ms(time.Since(begin)), Phases: plan.JobPhases(),
+	}
+	return KeptBy(plan), nil
 }
 
 // Line describes the measurement in one line, for progress.
 func (m *Measurement) Line() string {
 	text := fmt.Sprintf("query %2d: native %s, offloaded %s, automatic %s ms, %d rows",
-		m.Query, ms(m.NativeMs), ms(m.OffloadMs), ms(m.AutoMs), m.Rows)
+		m.Query, ms(m.Ms(measure.Postgres)), ms(m.Ms(measure.Forced)), ms(m.Ms(measure.Gpujoin)), m.Rows)
 	if len(m.TimedOut) > 0 {
 		text += ", timed out: " + strings.Join(m.TimedOut, ", ")
 	}
-	if m.AutoKept != nil {
-		text += fmt.Sprintf("; kept: %v; automatic: %v", m.Kept, m.AutoKept)
+	if len(m.Kept) > 0 {
+		text += fmt.Sprintf("; kept: %v; automatic: %v", m.Kept[measure.Forced], m.Kept[measure.Gpujoin])
 	}
 	if !m.Equal {
 		text += ", DIFFERENT"

@@ -3,7 +3,8 @@ package suite
 import (
 	"fmt"
 	"io"
-	"math"
+	"slices"
+	"strings"
 
 	"gpujoin/tests/measure"
 )
@@ -11,19 +12,36 @@ import (
 // Report prints the table of a suite and what the whole suite gains. It returns
 // an error if rows differed.
 func Report(w io.Writer, measured []*Measurement) error {
-	kept := len(measured) > 0 && measured[0].AutoKept != nil
-	rows := []string{"query\tnative ms\toffloaded ms\tratio\tautomatic ms\tratio\tDuckDB ms\tjoins offloaded\tautomatic\tblocks\tautomatic\trows\tequal"}
+	kept, further := false, []string(nil)
+	for _, m := range measured {
+		kept = kept || len(m.Kept) > 0
+		for _, engine := range m.further() {
+			if !slices.Contains(further, engine) {
+				further = append(further, engine)
+			}
+		}
+	}
+	rows := []string{"query\tnative ms\toffloaded ms\tratio\tautomatic ms\tratio\tDuckDB ms"}
+	for _, engine := range further {
+		rows[0] += "\t" + strings.Replace(engine, measure.Postgres+" ", "native ", 1) + " ms"
+	}
+	rows[0] += "\tjoins offloaded\tautomatic\tblocks\tautomatic\trows\tequal"
 	if kept {
 		rows[0] += "\tkept\tautomatic, kept"
 	}
 	different := 0
 	for _, m := range measured {
-		rows = append(rows, fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%v",
-			m.Query, ms(m.NativeMs), ms(m.OffloadMs), ratio(m.NativeMs, m.OffloadMs), ms(m.AutoMs), ratio(m.NativeMs, m.AutoMs),
-			ms(m.DuckDBMs), m.OffloadedJoins, m.AutoJoins, m.Blocks, m.AutoBlocks, m.Rows, m.Equal))
-		if kept {
-			rows[len(rows)-1] += fmt.Sprintf("\t%v\t%v", m.Kept, m.AutoKept)
+		native, forced, auto := m.Ms(measure.Postgres), m.Ms(measure.Forced), m.Ms(measure.Gpujoin)
+		row := fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s", m.Query, ms(native), ms(forced), ratio(native, forced), ms(auto), ratio(native, auto), ms(m.Ms(measure.DuckDB)))
+		for _, engine := range further {
+			row += "\t" + ms(m.Ms(engine))
 		}
+		f, a := m.Executed[measure.Forced], m.Executed[measure.Gpujoin]
+		row += fmt.Sprintf("\t%d\t%d\t%d\t%d\t%d\t%v", f.Joins, a.Joins, f.Blocks, a.Blocks, m.Rows, m.Equal)
+		if kept {
+			row += fmt.Sprintf("\t%v\t%v", m.Kept[measure.Forced], m.Kept[measure.Gpujoin])
+		}
+		rows = append(rows, row)
 		if !m.Equal {
 			different++
 		}
@@ -55,16 +73,17 @@ func ratio(native, other float64) string {
 // summarise returns what the suite gains. A geometric mean is that of the
 // queries that finished in both modes.
 func summarise(measured []*Measurement) string {
-	var auto, forced, duckDB geometricMean
+	var auto, forced, duckDB measure.GeometricMean
 	offloaded, slower, timedOut := 0, 0, 0
 	for _, m := range measured {
-		auto.add(m.NativeMs, m.AutoMs)
-		forced.add(m.NativeMs, m.OffloadMs)
-		duckDB.add(m.AutoMs, m.DuckDBMs)
-		if m.AutoJoins+m.AutoBlocks > 0 {
+		native, automatic := m.Ms(measure.Postgres), m.Ms(measure.Gpujoin)
+		auto.Add(native, automatic)
+		forced.Add(native, m.Ms(measure.Forced))
+		duckDB.Add(automatic, m.Ms(measure.DuckDB))
+		if e := m.Executed[measure.Gpujoin]; e.Joins+e.Blocks > 0 {
 			offloaded++
 		}
-		if m.NativeMs > 0 && m.AutoMs > m.NativeMs*1.05+20 {
+		if native > 0 && automatic > native*1.05+20 {
 			slower++
 		}
 		if len(m.TimedOut) > 0 {
@@ -77,23 +96,4 @@ func summarise(measured []*Measurement) string {
 		text += fmt.Sprintf("; %d timed out in some mode", timedOut)
 	}
 	return text
-}
-
-type geometricMean struct {
-	logarithms float64
-	n          int
-}
-
-func (g *geometricMean) add(native, other float64) {
-	if native > 0 && other > 0 {
-		g.logarithms += math.Log(native / other)
-		g.n++
-	}
-}
-
-func (g geometricMean) String() string {
-	if g.n == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f", math.Exp(g.logarithms/float64(g.n)))
 }

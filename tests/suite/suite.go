@@ -70,6 +70,29 @@ func Numbers(chosen string, last int) ([]int, error) {
 	return numbers, nil
 }
 
+// mostWorkers bounds the workers of a Gather: the server has so many worker processes.
+const mostWorkers = 16
+
+// WorkerCounts parses numbers of workers for each Gather.
+func WorkerCounts(text string) (counts []int, err error) {
+	for _, field := range strings.Fields(text) {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 0 || n > mostWorkers {
+			return nil, fmt.Errorf("%q is no number of workers, 0 to %d", field, mostWorkers)
+		}
+		counts = append(counts, n)
+	}
+	return counts, nil
+}
+
+// withWorkers adds what a server needs for these numbers of workers.
+func withWorkers(s harness.Settings, counts []int) {
+	if len(counts) > 0 {
+		s["max_parallel_workers"] = strconv.Itoa(mostWorkers)
+		s["max_worker_processes"] = strconv.Itoa(mostWorkers + 8)
+	}
+}
+
 // Start starts a private server with the extension, its daemon and a session,
 // loads the data and reads it into shared buffers. The caller stops and closes them.
 func Start(ctx context.Context, env *harness.Env, settings harness.Settings, load func(*harness.Session) error) (*harness.Pair, *harness.Session, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
 	"gpujoin/tests/suite"
 )
 
@@ -21,6 +22,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	runs := flags.Int("runs", 1, "runs of each query in each mode; the median counts")
 	timeout := flags.Duration("timeout", 2*time.Minute, "of one run of a query")
 	kept := flags.Bool("kept", false, "measure queries over kept columns")
+	common := measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -34,7 +36,22 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	if err != nil {
 		return err
 	}
+	name := "tpcds"
+	if *kept {
+		name = "tpcds-kept"
+	}
+	run, err := common.Begin(ctx, env.Root, name, filepath.Join(env.Root, "build", "tpcds.json"))
+	if err != nil {
+		return err
+	}
+	run.Parameter("sf", *sf)
+	run.Parameter("runs", *runs)
+	run.Chosen("queries", *chosen)
+	run.Parameter("timeout_s", timeout.Seconds())
 	database := Database(env, *sf)
+	if run.Software[measure.DuckDB], err = database.Version(ctx); err != nil {
+		return err
+	}
 	suite.Progress("generating")
 	if err := database.GenerateTPCDS(ctx, *sf); err != nil {
 		return err
@@ -56,6 +73,6 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		Load: func(s *harness.Session) error {
 			return Load(ctx, env, database, s)
 		},
-		JSON: filepath.Join(env.Root, "build", "tpcds.json"),
+		Run: run,
 	})
 }

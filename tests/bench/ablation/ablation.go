@@ -21,16 +21,26 @@ type Query struct{ Name, SQL string }
 
 // Change is a query that a correction gives another plan.
 type Change struct {
-	Query     string  `json:"query"`
-	WithMs    float64 `json:"with_ms"`
-	WithoutMs float64 `json:"without_ms"`
+	Query             string
+	WithMs, WithoutMs float64
 }
 
 // Result says what one correction gains.
 type Result struct {
-	Correction string   `json:"correction"`
-	Planned    int      `json:"planned"`
-	Changes    []Change `json:"changes"`
+	Correction string
+	Planned    int
+	Changes    []Change
+}
+
+// results returns the correction as results of a document: how many plans of a suite change
+// without it, and for each of these queries the times.
+func (r *Result) results(suite string) []measure.Result {
+	without := "without " + r.Correction
+	list := []measure.Result{{Name: suite, Engine: without, Values: map[string]float64{"plans": float64(r.Planned), "change": float64(len(r.Changes))}}}
+	for _, c := range r.Changes {
+		list = append(list, measure.Result{Name: c.Query, Engine: without, Values: map[string]float64{"with_ms": c.WithMs, "without_ms": c.WithoutMs}})
+	}
+	return list
 }
 
 // Options say how queries are measured.

@@ -26,6 +26,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	timeout := flags.Duration("timeout", 30*time.Second, "of one run, which then counts as so long")
 	without := flags.String("without", "", "corrections to leave out in turn; none: all")
 	suites := flags.String("suites", "tpch tpcds", "what to measure")
+	common := measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -35,7 +36,16 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		return err
 	}
 	o := Options{Corrections: strings.Fields(*without), Runs: *runs, Timeout: *timeout}
-	results := map[string][]Result{}
+	run, err := common.Begin(ctx, env.Root, "ablation", filepath.Join(env.Root, "build", "ablation.json"))
+	if err != nil {
+		return err
+	}
+	run.Parameter("sf", *sf)
+	run.Parameter("runs", *runs)
+	run.Parameter("suites", *suites)
+	run.Chosen("without", *without)
+	run.Server(env.Prefix.Version, suite.Settings())
+	var results []measure.Result
 	for _, s := range []struct {
 		flag, name string
 		run        func(context.Context, *harness.Env, float64, Options) ([]Result, error)
@@ -48,16 +58,18 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		results[s.name] = r
-		if err := measure.WriteJSON(filepath.Join(env.Root, "build", "ablation.json"), results); err != nil {
+		for i := range r {
+			results = append(results, r[i].results(s.name)...)
+		}
+		if err := run.Save(results); err != nil {
 			return err
 		}
-		fmt.Println(measure.Circumstances(env.Root))
+		fmt.Println(run)
 		if err := measure.Table(os.Stdout, Table(r)...); err != nil {
 			return err
 		}
 	}
-	return nil
+	return run.Finish(results)
 }
 
 func tpchResults(ctx context.Context, env *harness.Env, sf float64, o Options) ([]Result, error) {

@@ -30,13 +30,16 @@ var feeds = []feed{
 		"select sum(f.k1m), sum(f.k10m), sum(f.v) from feed_fresh f join one on f.k1k = one.a", ""},
 }
 
-// feedResult is a feed's entry in build/bench-join.json. ns_per_row excludes waits for
-// extents.
+// feedResult is what was measured of a feed. NsPerRow excludes waits for extents.
 type feedResult struct {
-	Workload   string  `json:"workload"`
-	NsPerRow   float64 `json:"ns_per_row"`
-	WaitPerRow float64 `json:"wait_ns_per_row"`
-	Rows       int64   `json:"rows"`
+	Workload             string
+	NsPerRow, WaitPerRow float64
+	Rows                 int64
+}
+
+func (r *feedResult) result() measure.Result {
+	return measure.Result{Name: r.Workload, Engine: measure.Forced, Values: map[string]float64{
+		"ns_per_row": r.NsPerRow, "wait_ns_per_row": r.WaitPerRow, "rows": float64(r.Rows)}}
 }
 
 // feeds measures feeds in one process, so that a rate is that of one core. No
@@ -49,7 +52,7 @@ func (b *bench) feeds() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		b.results = append(b.results, r)
+		b.results = append(b.results, r.result())
 		rows = append(rows, fmt.Sprintf("%s\t%.1f\t%.1f\t%d", r.Workload, r.NsPerRow, r.WaitPerRow, r.Rows))
 	}
 	return b.addTables(rows)

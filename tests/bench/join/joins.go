@@ -20,32 +20,57 @@ var workloads = []workload{
 	{"star4", "select sum(s.v), sum(da.v + db.v + dc.v) from star s join da on s.a = da.k join db on s.b = db.k join dc on s.c = dc.k"},
 }
 
-// joinResult is a workload's entry in build/bench-join.json.
+// joinResult is what was measured of a workload. A time is the median of the best
+// configuration of its mode.
 type joinResult struct {
-	Workload       string  `json:"workload"`
-	NativeMs       float64 `json:"native_ms"`
-	OffloadMs      float64 `json:"offload_ms"`
-	Ratio          float64 `json:"ratio"`
-	AutoMs         float64 `json:"auto_ms"`
-	Auto           string  `json:"auto"` // the planner's choice
-	NativeSettings string  `json:"native_settings"`
-	OffloadSetting string  `json:"offload_settings"`
-	Equal          bool    `json:"equal"`
-	Joins          int     `json:"offloaded_joins"`
-	Algorithms     string  `json:"algorithms"`
-	InputBytes     int64   `json:"input_bytes"`
-	PeakBytes      int64   `json:"daemon_peak_bytes"`
-	BoundBytes     int64   `json:"daemon_bound_bytes"`
-	ProcessBytes   int64   `json:"daemon_process_peak_bytes"`
+	Workload                    string
+	NativeMs, OffloadMs, AutoMs float64
+	Ratio                       float64
+	Auto                        string // the planner's choice
+	Equal                       bool
+	Joins                       int
+	Algorithms                  string
+	InputBytes, PeakBytes       int64
+	BoundBytes, ProcessBytes    int64
 
 	// Kept is what the automatic and the forced plan read from kept columns, if the
 	// measurement is one over these; see the package suite.
-	Kept     *suite.Kept `json:"kept,omitempty"`
-	AutoKept *suite.Kept `json:"auto_kept,omitempty"`
+	Kept, AutoKept *suite.Kept
 
-	// Tried has every configuration's median; for an eliminated one, its only
-	// time.
-	Tried map[string]float64 `json:"tried"`
+	best  map[string]config // by mode
+	times map[config][]float64
+	tried map[config]float64 // every configuration's median; for an eliminated one, its only time
+}
+
+// engines are the modes as engines of results.
+var engines = map[string]string{native: measure.Postgres, automatic: measure.Gpujoin, forced: measure.Forced}
+
+// results returns the workload as results of a document, one for each mode.
+func (r *joinResult) results() (list []measure.Result) {
+	for _, mode := range []string{native, automatic, forced} {
+		c := r.best[mode]
+		m := measure.Result{Name: r.Workload, Engine: engines[mode], Ms: r.times[c], Equal: &r.Equal,
+			Values: map[string]float64{}, Texts: map[string]string{"settings": c.String()}}
+		var kept *suite.Kept
+		switch mode {
+		case automatic:
+			m.Texts["plan"], kept = r.Auto, r.AutoKept
+		case forced:
+			m.Texts["algorithms"], kept = r.Algorithms, r.Kept
+			m.Values["joins"], m.Values["input_bytes"], m.Values["peak_bytes"] = float64(r.Joins), float64(r.InputBytes), float64(r.PeakBytes)
+			m.Values["bound_bytes"], m.Values["process_peak_bytes"] = float64(r.BoundBytes), float64(r.ProcessBytes)
+		}
+		if kept != nil {
+			m.Values["blocks_kept"], m.Values["blocks_fed"] = float64(kept.Blocks), float64(kept.Fed)
+		}
+		for c, ms := range r.tried {
+			if c.mode == mode {
+				m.Values["ms with "+c.String()] = ms
+			}
+		}
+		list = append(list, m)
+	}
+	return list
 }
 
 // config is a way of running a query.
@@ -57,11 +82,6 @@ type config struct {
 
 func (c config) String() string {
 	return fmt.Sprintf("%d extra workers, work_mem %s", c.workers, c.workMem)
-}
-
-// name returns String with the mode.
-func (c config) name() string {
-	return map[string]string{native: "native", forced: "forced", automatic: "automatic"}[c.mode] + ", " + c.String()
 }
 
 // settings returns the session's settings. A forced node costs next to nothing, so the
@@ -105,7 +125,7 @@ func (b *bench) once(c config, sql string) (ms float64, row string, err error) {
 
 // contenders tries every configuration once and eliminates those that are much
 // slower than the fastest.
-func (b *bench) contenders(configs []config, sql string, tried map[string]float64) ([]config, error) {
+func (b *bench) contenders(configs []config, sql string, tried map[config]float64) ([]config, error) {
 	times := make([]float64, len(configs))
 	best := 0.0
 	for i, c := range configs {
@@ -113,7 +133,7 @@ func (b *bench) contenders(configs []config, sql string, tried map[string]float6
 		if err != nil {
 			return nil, err
 		}
-		tried[c.name()] = ms
+		tried[c] = ms
 		if times[i] = ms; best == 0 || ms < best {
 			best = ms
 		}
@@ -136,7 +156,7 @@ func (b *bench) joins() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		b.results = append(b.results, r)
+		b.results = append(b.results, r.results()...)
 		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.0f\t%.2f\t%.0f\t%s\t%v\t%s\t%v\t%v", r.Workload,
 			r.NativeMs, r.OffloadMs, r.Ratio, r.AutoMs, r.Auto, r.Equal, r.Algorithms, r.Kept, r.AutoKept))
 		say("  native %.0f, offloaded %.0f, automatic %.0f ms: %.2f times as fast", r.NativeMs, r.OffloadMs, r.AutoMs, r.Ratio)
@@ -152,7 +172,8 @@ func (b *bench) joins() error {
 
 // join measures one workload; each round runs every configuration in turn.
 func (b *bench) join(w workload) (*joinResult, error) {
-	r := &joinResult{Workload: w.name, Equal: true, Tried: map[string]float64{}}
+	r := &joinResult{Workload: w.name, Equal: true,
+		best: map[string]config{}, times: map[config][]float64{}, tried: map[config]float64{}}
 	if b.kept {
 		modes := []string{config{forced, 1, "8MB"}.settings(), config{automatic, 1, "8MB"}.settings()}
 		if _, err := suite.WarmKept(b.ctx, b.session, w.sql, modes...); err != nil {
@@ -161,7 +182,7 @@ func (b *bench) join(w workload) (*joinResult, error) {
 	}
 	configs := []config{{automatic, 1, "8MB"}}
 	for _, set := range [][]config{nativeConfigs, forcedConfigs} {
-		kept, err := b.contenders(set, w.sql, r.Tried)
+		kept, err := b.contenders(set, w.sql, r.tried)
 		if err != nil {
 			return nil, err
 		}
@@ -187,17 +208,20 @@ func (b *bench) join(w workload) (*joinResult, error) {
 	}
 	for i, c := range configs {
 		ms := measure.Round(measure.Median(times[i]), 2)
-		r.Tried[c.name()] = ms
+		r.times[c], r.tried[c] = times[i], ms
+		if before, ok := r.best[c.mode]; !ok || ms < r.tried[before] {
+			r.best[c.mode] = c
+		}
 		switch c.mode {
 		case automatic:
 			r.AutoMs = ms
 		case native:
 			if r.NativeMs == 0 || ms < r.NativeMs {
-				r.NativeMs, r.NativeSettings = ms, c.String()
+				r.NativeMs = ms
 			}
 		case forced:
 			if r.OffloadMs == 0 || ms < r.OffloadMs {
-				r.OffloadMs, r.OffloadSetting = ms, c.String()
+				r.OffloadMs = ms
 			}
 		}
 	}

@@ -9,15 +9,22 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// planResult is an entry in build/bench-join.json: us is the additional
-// planning time with the extension loaded.
+// planResult is what planning takes: Us is the additional time with the extension loaded.
 type planResult struct {
-	Workload  string  `json:"workload"`
-	Us        float64 `json:"us"`
-	WithUs    float64 `json:"with_us"`
-	WithoutUs float64 `json:"without_us"`
-	Ratio     float64 `json:"ratio"`
-	Offloaded bool    `json:"offloaded"`
+	Workload          string
+	Us                float64
+	WithUs, WithoutUs float64
+	Ratio             float64
+	Offloaded         bool
+}
+
+func (r *planResult) result() measure.Result {
+	plan := "native"
+	if r.Offloaded {
+		plan = "offloaded"
+	}
+	return measure.Result{Name: r.Workload, Engine: measure.Gpujoin, Texts: map[string]string{"plan": plan},
+		Values: map[string]float64{"us": r.Us, "with_us": r.WithUs, "without_us": r.WithoutUs, "ratio": r.Ratio}}
 }
 
 // planRuns is the number of times that a query is planned each way; planning takes
@@ -42,7 +49,7 @@ func (b *bench) planning() error {
 		return err
 	}
 	defer with.Close()
-	rows := []string{"planning\twithout us\twith us\tadded us\tratio\toffloaded"}
+	rows := []string{"planning\twithout us\twith us\tadded us\tratio\tbar\toffloaded"}
 	for _, q := range []workload{
 		{"plan-rejected", "select sum(x.v), sum(y.v) from s0 x join s1 y on x.a = y.a"},
 		{"plan-rejected-type", "select sum(x.v), sum(y.v) from p0 x join p1 y on x.f = y.f"},
@@ -56,9 +63,10 @@ func (b *bench) planning() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
-		b.results = append(b.results, r)
+		b.results = append(b.results, r.result())
 		say("  %s: %.0f us without the extension, %.0f with it", r.Workload, r.WithoutUs, r.WithUs)
-		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.0f\t%.0f\t%.3f\t%v", r.Workload, r.WithoutUs, r.WithUs, r.Us, r.Ratio, r.Offloaded))
+		rows = append(rows, fmt.Sprintf("%s\t%.0f\t%.0f\t%.0f\t%.3f\t%v\t%v", r.Workload, r.WithoutUs, r.WithUs, r.Us, r.Ratio,
+			measure.BarOf("bench-join", r.Workload, "ratio"), r.Offloaded))
 	}
 	return b.addTables(rows)
 }

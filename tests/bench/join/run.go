@@ -41,7 +41,9 @@ type bench struct {
 	runs    int
 	kept    bool // joins read kept columns
 	parts   string
-	results []any
+	common  measure.Flags
+	run     *measure.Run
+	results []measure.Result
 	table   []string
 }
 
@@ -65,13 +67,14 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.IntVar(&b.runs, "runs", 5, "runs of each measurement; the median counts")
 	flags.BoolVar(&b.kept, "kept", false, "measure joins over kept columns")
 	flags.StringVar(&b.parts, "parts", "joins,feeds,planning", "what to measure")
+	b.common = measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	return b.run()
+	return b.measure()
 }
 
-func (b *bench) run() (err error) {
+func (b *bench) measure() (err error) {
 	if b.env, err = harness.Prepare(); err != nil {
 		return err
 	}
@@ -79,6 +82,17 @@ func (b *bench) run() (err error) {
 	if b.kept {
 		maps.Copy(all, keptSettings)
 	}
+	name := "bench-join"
+	if b.kept {
+		name = "bench-join-kept"
+	}
+	if b.run, err = b.common.Begin(b.ctx, b.env.Root, name, filepath.Join(b.env.Root, "build", "bench-join.json")); err != nil {
+		return err
+	}
+	b.run.Parameter("rows", b.rows)
+	b.run.Parameter("runs", b.runs)
+	b.run.Parameter("parts", b.parts)
+	b.run.Server(b.env.Prefix.Version, all)
 	pair, err := b.env.StartPair(all, harness.DaemonOptions{"window": fmt.Sprint(window)})
 	if err != nil {
 		return err
@@ -102,20 +116,19 @@ func (b *bench) run() (err error) {
 		}
 		// What was measured before a failure is kept.
 		err := part.run(b)
-		if err := errors.Join(err, b.write()); err != nil {
+		if err := errors.Join(err, b.run.Save(b.results)); err != nil {
 			return err
 		}
 	}
+	if err := b.run.Finish(b.results); err != nil {
+		return err
+	}
 	fmt.Println()
-	fmt.Println(measure.Circumstances(b.env.Root))
+	fmt.Println(b.run)
 	for _, line := range b.table {
 		fmt.Println(line)
 	}
 	return nil
-}
-
-func (b *bench) write() error {
-	return measure.WriteJSON(filepath.Join(b.env.Root, "build", "bench-join.json"), b.results)
 }
 
 // say prints progress.

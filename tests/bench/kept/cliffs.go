@@ -10,15 +10,21 @@ import (
 
 // CliffPoint is a query after a fraction of a table's blocks has changed.
 type CliffPoint struct {
-	Changed  float64 `json:"changed"`  // percent of the blocks
-	Layout   string  `json:"layout"`   // clustered: one range of blocks; spread: every nth one
-	Vacuumed string  `json:"vacuumed"` // no; first: the first query after VACUUM; yes: later ones
-	FedMs    float64 `json:"fed_ms"`   // nothing is kept
-	KeptMs   float64 `json:"kept_ms"`
-	Blocks   blocks  `json:"blocks"`
-	Ratio    float64 `json:"ratio"`    // kept by fed
-	SpeedUp  float64 `json:"speed_up"` // fed by kept
-	OfClean  float64 `json:"of_clean"` // of the speed-up without changes
+	Changed  float64 // percent of the blocks
+	Layout   string  // clustered: one range of blocks; spread: every nth one
+	Vacuumed string  // no; first: the first query after VACUUM; yes: later ones
+	FedMs    float64 // nothing is kept
+	KeptMs   float64
+	Blocks   blocks
+	Ratio    float64 // kept by fed
+	SpeedUp  float64 // fed by kept
+	OfClean  float64 // of the speed-up without changes
+}
+
+func (p *CliffPoint) result() measure.Result {
+	name := fmt.Sprintf("%g %% of blocks changed, %s, vacuumed: %s", p.Changed, p.Layout, p.Vacuumed)
+	return measure.Result{Name: name, Engine: measure.Kept, Values: map[string]float64{"fed_ms": p.FedMs, "kept_ms": p.KeptMs, "kept/fed": p.Ratio,
+		"fed/kept": p.SpeedUp, "of_clean": p.OfClean, "blocks_kept": float64(p.Blocks.Kept), "blocks_proved": float64(p.Blocks.Proved), "blocks_fed": float64(p.Blocks.Fed)}}
 }
 
 // cliffRows is the number of rows of a block of the table: those with the same page.
@@ -56,7 +62,7 @@ func (b *bench) cliffs() error {
 					clean = p.SpeedUp
 				}
 				p.OfClean = measure.Round(p.SpeedUp/clean, 2)
-				b.report.Cliffs = append(b.report.Cliffs, p)
+				b.results = append(b.results, p.result())
 				row := fmt.Sprintf("%g\t%s\t%s\t%.1f\t%.1f\t%.2f\t%.2f\t%.2f\t%d\t%d\t%d", p.Changed, p.Layout, p.Vacuumed, p.FedMs, p.KeptMs,
 					p.Ratio, p.SpeedUp, p.OfClean, p.Blocks.Kept, p.Blocks.Proved, p.Blocks.Fed)
 				rows = append(rows, row)

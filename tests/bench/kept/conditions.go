@@ -11,11 +11,16 @@ import (
 // Condition is what a condition costs over kept blocks: the least time with it, less the
 // least time without it, on one core.
 type Condition struct {
-	Condition string  `json:"condition"`
-	Rows      int     `json:"rows"`
-	Ms        float64 `json:"ms"`         // of the whole query
-	WithoutMs float64 `json:"without_ms"` // of count(*) without the condition
-	NsPerRow  float64 `json:"ns_per_row"`
+	Condition string
+	Rows      int
+	Ms        float64 // of the whole query
+	WithoutMs float64 // of count(*) without the condition
+	NsPerRow  float64
+}
+
+func (c *Condition) result() measure.Result {
+	return measure.Result{Name: "condition: " + c.Condition, Engine: measure.Kept, Values: map[string]float64{
+		"rows": float64(c.Rows), "least_ms": c.Ms, "least_ms_without": c.WithoutMs, "ns_per_row": c.NsPerRow}}
 }
 
 // conditions measures conditions in a daemon of one core.
@@ -53,7 +58,7 @@ func (b *bench) conditions() error {
 		}
 		r.Ms, r.WithoutMs = slices.Min(times[0]), slices.Min(times[1])
 		r.NsPerRow = measure.Round((r.Ms-r.WithoutMs)*1e6/float64(n), 2)
-		b.report.Conditions = append(b.report.Conditions, r)
+		b.results = append(b.results, r.result())
 		rows = append(rows, fmt.Sprintf("%s\t%.2f\t%.2f\t%.2f", c, r.Ms, r.WithoutMs, r.NsPerRow))
 		say("%s: %.2f ns a row", c, r.NsPerRow)
 	}

@@ -10,10 +10,15 @@ import (
 
 // Nothing is what a query pays that might keep columns, and does not.
 type Nothing struct {
-	OffMs   float64 `json:"off_ms"`  // gpujoin.keep = off
-	AutoMs  float64 `json:"auto_ms"` // auto
-	MoreUs  float64 `json:"more_us"` // of auto
-	Samples int     `json:"samples"`
+	OffMs   float64 // gpujoin.keep = off
+	AutoMs  float64 // auto
+	MoreUs  float64 // of auto
+	Samples int
+}
+
+func (n *Nothing) result() measure.Result {
+	return measure.Result{Name: "nothing kept", Engine: measure.Kept, Values: map[string]float64{
+		"off_ms": n.OffMs, "auto_ms": n.AutoMs, "more_us": n.MoreUs, "samples": float64(n.Samples)}}
 }
 
 // nothing measures a short join with a daemon that finds no table interesting enough.
@@ -41,19 +46,24 @@ func (b *bench) nothing() error {
 	}
 	n.OffMs, n.AutoMs = ms[0], ms[1]
 	n.MoreUs = measure.Round((ms[1]-ms[0])*1000, 0)
-	b.report.Nothing = n
+	b.results = append(b.results, n.result())
 	return b.table([]string{"join of two tables, nothing kept\toff ms\tauto ms\tmore us",
 		fmt.Sprintf("medians of %d\t%.3f\t%.3f\t%.0f", n.Samples, n.OffMs, n.AutoMs, n.MoreUs)})
 }
 
 // Capture is what it costs to feed a table whose blocks the daemon then keeps.
 type Capture struct {
-	Query     string  `json:"query"`
-	FeedNs    float64 `json:"feed_ns_per_row"`       // unfiltered, nothing is captured
-	CaptureNs float64 `json:"capture_ns_per_row"`    // all blocks are captured
-	Ratio     float64 `json:"ratio"`                 // of the two
-	QueryMs   float64 `json:"query_ms"`              // of the whole query
-	CaptureMs float64 `json:"query_with_capture_ms"` // the same
+	Query     string
+	FeedNs    float64 // unfiltered, nothing is captured
+	CaptureNs float64 // all blocks are captured
+	Ratio     float64 // of the two
+	QueryMs   float64 // of the whole query
+	CaptureMs float64 // the same
+}
+
+func (c *Capture) result() measure.Result {
+	return measure.Result{Name: "capture: " + c.Query, Engine: measure.Kept, Values: map[string]float64{
+		"feed_ns_per_row": c.FeedNs, "capture_ns_per_row": c.CaptureNs, "capture/feed": c.Ratio, "query_ms": c.QueryMs, "query_ms_with_capture": c.CaptureMs}}
 }
 
 // captures measures feeds of one process, without waits for extents.
@@ -98,7 +108,7 @@ func (b *bench) captures() error {
 		c := Capture{Query: query, FeedNs: measure.Round(measure.Median(feed), 1), CaptureNs: measure.Round(measure.Median(capture), 1),
 			QueryMs: measure.Round(measure.Median(whole), 1), CaptureMs: measure.Round(measure.Median(captured), 1)}
 		c.Ratio = measure.Round(c.CaptureNs/c.FeedNs, 2)
-		b.report.Captures = append(b.report.Captures, c)
+		b.results = append(b.results, c.result())
 		rows = append(rows, fmt.Sprintf("%s\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f", query, c.FeedNs, c.CaptureNs, c.Ratio, c.QueryMs, c.CaptureMs))
 		say("%s: %.2f times", query, c.Ratio)
 	}

@@ -11,20 +11,27 @@ import (
 // Levels is what it costs to prove that the blocks of a table have not changed. Times are
 // the least of all runs, because differences of them count.
 type Levels struct {
-	Blocks int     `json:"blocks"`
-	GB     float64 `json:"gb"`      // 2^30 bytes
-	BaseMs float64 `json:"base_ms"` // of the same query on the same rows in few blocks
+	Blocks int
+	GB     float64 // 2^30 bytes
+	BaseMs float64 // of the same query on the same rows in few blocks
 	// Level1Ms: the visibility map alone proves all blocks.
-	Level1Ms      float64 `json:"level1_ms"`
-	Level1MsPerGB float64 `json:"level1_ms_per_gb"`
+	Level1Ms      float64
+	Level1MsPerGB float64
 	// Level2Ms: the LSN of each page is compared, in a session that has read the pages before,
 	// and in a new one, which the system has to give each page of shared buffers first.
-	Level2Ms        float64 `json:"level2_ms"`
-	Level2NsPerPage float64 `json:"level2_ns_per_page"`
-	NewMs           float64 `json:"level2_new_session_ms"`
-	NewNsPerPage    float64 `json:"level2_new_session_ns_per_page"`
-	Proved          int     `json:"proved"`
-	FedMs           float64 `json:"fed_ms"` // nothing is kept
+	Level2Ms        float64
+	Level2NsPerPage float64
+	NewMs           float64
+	NewNsPerPage    float64
+	Proved          int
+	FedMs           float64 // nothing is kept
+}
+
+func (l *Levels) result() measure.Result {
+	return measure.Result{Name: "proof of a table's blocks", Engine: measure.Kept, Values: map[string]float64{
+		"blocks": float64(l.Blocks), "gb": l.GB, "base_ms": l.BaseMs, "level1_ms": l.Level1Ms, "level1_ms_per_gb": l.Level1MsPerGB,
+		"level2_ms": l.Level2Ms, "level2_ns_per_page": l.Level2NsPerPage, "level2_new_session_ms": l.NewMs,
+		"level2_new_session_ns_per_page": l.NewNsPerPage, "proved": float64(l.Proved), "fed_ms": l.FedMs}}
 }
 
 // blocksPerGroup is the number of heap blocks of a page of the visibility map.
@@ -67,7 +74,7 @@ func (b *bench) levels() error {
 	if err := b.level2(l, query, n); err != nil {
 		return err
 	}
-	b.report.Levels = l
+	b.results = append(b.results, l.result())
 	return b.table([]string{"blocks\tGB\tbase ms\tlevel 1 ms\tms per GB\tlevel 2 ms\tns a page\tnew session ms\tns a page\tfed ms",
 		fmt.Sprintf("%d\t%.2f\t%.3f\t%.3f\t%.3f\t%.2f\t%.1f\t%.2f\t%.1f\t%.1f", l.Blocks, l.GB, l.BaseMs, l.Level1Ms, l.Level1MsPerGB,
 			l.Level2Ms, l.Level2NsPerPage, l.NewMs, l.NewNsPerPage, l.FedMs)})

@@ -46,19 +46,8 @@ type bench struct {
 	runs    int
 	parts   string
 	warm    string // the statement that reads a table into shared buffers
-	report  Report
+	results []measure.Result
 	tables  []string
-}
-
-// Report is the content of build/bench-kept.json.
-type Report struct {
-	Circumstances string       `json:"circumstances"`
-	Server        string       `json:"server"`
-	Conditions    []Condition  `json:"conditions"`
-	Levels        *Levels      `json:"levels,omitempty"`
-	Nothing       *Nothing     `json:"nothing_kept,omitempty"`
-	Captures      []Capture    `json:"captures"`
-	Cliffs        []CliffPoint `json:"cliffs"`
 }
 
 // parts of the measurement by the names for -parts.
@@ -80,6 +69,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) (err error) {
 	flags.IntVar(&b.rows, "rows", 1_000_000, "rows of the other tables")
 	flags.IntVar(&b.runs, "runs", 5, "runs of each measurement; the median counts")
 	flags.StringVar(&b.parts, "parts", "conditions,levels,nothing,captures,cliffs", "what to measure")
+	common := measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -87,6 +77,15 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	run, err := common.Begin(ctx, env.Root, "bench-kept", filepath.Join(env.Root, "build", "bench-kept.json"))
+	if err != nil {
+		return err
+	}
+	run.Parameter("gb", b.gb)
+	run.Parameter("rows", b.rows)
+	run.Parameter("runs", b.runs)
+	run.Parameter("parts", b.parts)
+	run.Server(env.Prefix.Version, settings)
 	if b.cluster, err = env.NewCluster("", settings); err != nil {
 		return err
 	}
@@ -102,7 +101,6 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) (err error) {
 	if b.session.Exec(ctx, "create extension pg_prewarm") == nil {
 		b.warm = "select pg_prewarm('%s')"
 	}
-	b.report.Circumstances, b.report.Server = measure.Circumstances(env.Root), env.Prefix.Version
 	for _, part := range parts {
 		if !strings.Contains(b.parts, part.name) {
 			continue
@@ -111,12 +109,14 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) (err error) {
 			return errors.Join(fmt.Errorf("%s: %w", part.name, err), b.stopDaemon())
 		}
 		// What was measured before a failure is kept.
-		err := measure.WriteJSON(filepath.Join(env.Root, "build", "bench-kept.json"), b.report)
-		if err := errors.Join(err, b.stopDaemon()); err != nil {
+		if err := errors.Join(run.Save(b.results), b.stopDaemon()); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("%s; %s\n", b.report.Circumstances, b.report.Server)
+	if err := run.Finish(b.results); err != nil {
+		return err
+	}
+	fmt.Printf("%s; %s\n", run, env.Prefix.Version)
 	fmt.Println(strings.Join(b.tables, "\n"))
 	return nil
 }
@@ -197,11 +197,7 @@ func (b *bench) medians(runs int, ways ...way) ([]float64, error) {
 }
 
 // blocks are the heap blocks of a query by how the daemon got them.
-type blocks struct {
-	Kept   int `json:"kept"`
-	Proved int `json:"proved"`
-	Fed    int `json:"fed"`
-}
+type blocks struct{ Kept, Proved, Fed int }
 
 // explain runs a query and returns its node with a job, and its blocks.
 func (b *bench) explain(settings, sql string) (harness.Node, blocks, error) {

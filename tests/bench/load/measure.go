@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -12,20 +13,35 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// result is one mode's entry in build/bench-load.json.
+// result is what was measured in one mode.
 type result struct {
-	Mode       string             `json:"mode"`
-	PerSecond  float64            `json:"statements_per_s"`
-	Statements map[string]summary `json:"statements"`
-	Fallbacks  map[string]int     `json:"fallbacks"` // by reason
+	Mode       string
+	PerSecond  float64 // statements
+	Statements map[string]summary
+	Fallbacks  map[string]int // by reason
+}
+
+// results returns the mode as results of a document: all statements, and each kind.
+func (r *result) results() []measure.Result {
+	all := measure.Result{Name: "all statements", Engine: r.Mode, Values: map[string]float64{"statements_per_s": r.PerSecond}}
+	for reason, n := range r.Fallbacks {
+		all.Values["fallbacks: "+measure.OneLine(reason)] = float64(n)
+	}
+	list := []measure.Result{all}
+	for _, kind := range slices.Sorted(maps.Keys(r.Statements)) {
+		s := r.Statements[kind]
+		list = append(list, measure.Result{Name: kind, Engine: r.Mode, Values: map[string]float64{
+			"count": float64(s.Count), "median_ms": s.MedianMs, "p95_ms": s.SlowestMs, "offloaded": float64(s.Offloaded)}})
+	}
+	return list
 }
 
 // summary describes the statements of one kind.
 type summary struct {
-	Count     int     `json:"count"`
-	MedianMs  float64 `json:"median_ms"`
-	SlowestMs float64 `json:"p95_ms"`    // 95th percentile
-	Offloaded int     `json:"offloaded"` // without those that fell back
+	Count     int
+	MedianMs  float64
+	SlowestMs float64 // 95th percentile
+	Offloaded int     // without those that fell back
 }
 
 // sample is one statement.

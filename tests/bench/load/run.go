@@ -50,6 +50,7 @@ type bench struct {
 	budget  string
 	cores   int
 	seed    uint64
+	common  measure.Flags
 }
 
 // Run measures all modes and writes build/bench-load.json.
@@ -61,6 +62,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&b.budget, "memory-budget", "2GB", "the daemon's")
 	flags.IntVar(&b.cores, "cores", 0, "the daemon's; 0: all")
 	flags.Uint64Var(&b.seed, "seed", 1, "of what clients draw")
+	b.common = measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -71,6 +73,16 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if b.env, err = harness.Prepare(); err != nil {
 		return err
 	}
+	run, err := b.common.Begin(ctx, b.env.Root, "bench-load", filepath.Join(b.env.Root, "build", "bench-load.json"))
+	if err != nil {
+		return err
+	}
+	run.Parameter("clients", b.clients)
+	run.Parameter("rows", b.rows)
+	run.Parameter("seconds", b.time.Seconds())
+	run.Parameter("memory_budget", b.budget)
+	run.Parameter("cores", b.cores)
+	run.Server(b.env.Prefix.Version, settings)
 	pair, err := b.env.StartPair(settings, harness.DaemonOptions{
 		"memory-budget": b.budget, "cores": fmt.Sprint(b.cores), "memory-warm": "64MB",
 	})
@@ -88,18 +100,19 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	var results []*result
+	var written []measure.Result
 	for _, m := range modes {
 		fmt.Printf("  %s: %d clients for %v\n", m.name, b.clients, b.time)
 		r, err := b.measure(ctx, m)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
-		results = append(results, r)
+		results, written = append(results, r), append(written, r.results()...)
 	}
-	if err := measure.WriteJSON(filepath.Join(b.env.Root, "build", "bench-load.json"), results); err != nil {
+	if err := run.Finish(written); err != nil {
 		return err
 	}
 	fmt.Println()
-	fmt.Println(measure.Circumstances(b.env.Root))
+	fmt.Println(run)
 	return print(os.Stdout, results)
 }

@@ -62,7 +62,7 @@ func (b *bench) pgbench() error {
 		}
 		with, without, ratios = append(with, mirrored), append(without, alone), append(ratios, 100*mirrored/alone)
 	}
-	b.least("pgbench at the source", measure.Median(ratios), "% of its tps", 85).Note =
+	b.add("pgbench at the source", measure.Median(ratios), "% of its tps").Note =
 		fmt.Sprintf("%.0f tps with mirrors, %.0f without", measure.Median(with), measure.Median(without))
 	return nil
 }

@@ -16,32 +16,24 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// Report is the content of build/bench-mirror.json.
-type Report struct {
-	Circumstances string   `json:"circumstances"`
-	Server        string   `json:"server"`
-	Results       []Result `json:"results"`
-}
+// suite is the name of the results, and of their bars.
+const suite = "bench-mirror"
 
 // Result is one measured value.
 type Result struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit"`
-	Bar   float64 `json:"bar,omitempty"` // 0: none
-	Most  bool    `json:"most"`          // the bar is an upper one
-	Note  string  `json:"note,omitempty"`
+	Name, Unit string
+	Value      float64
+	Note       string
 }
 
-// met says whether a value meets its bar.
-func (r *Result) met() string {
-	switch {
-	case r.Bar == 0:
-		return ""
-	case r.Most && r.Value > r.Bar, !r.Most && r.Value < r.Bar:
-		return "NO"
+func (r *Result) bar() measure.Bar { return measure.BarOf(suite, r.Name, r.Unit) }
+
+func (r *Result) result() measure.Result {
+	texts := map[string]string{}
+	if r.Note != "" {
+		texts["note"] = r.Note
 	}
-	return "yes"
+	return measure.Result{Name: r.Name, Values: map[string]float64{r.Unit: r.Value}, Texts: texts}
 }
 
 // bench is the state that the measurements share.
@@ -53,7 +45,7 @@ type bench struct {
 	local  *harness.Session
 	sf     float64
 	runs   int
-	report Report
+	values []*Result
 }
 
 // parts of the measurement by the names for -parts. Those with a source share two servers.
@@ -77,15 +69,24 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) (err error) {
 	flags.Float64Var(&b.sf, "sf", 1, "scale factor of TPC-H, whose lineitem is loaded")
 	flags.IntVar(&b.runs, "runs", 3, "runs of each measurement; the median counts")
 	flags.StringVar(&chosen, "parts", chosen, "what to measure")
+	common := measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if b.env, err = harness.Prepare(); err != nil {
 		return err
 	}
+	run, err := common.Begin(ctx, b.env.Root, suite, filepath.Join(b.env.Root, "build", "bench-mirror.json"))
+	if err != nil {
+		return err
+	}
 	// The source's files, with lineitem, are kept for the next run.
-	b.world, err = foreign.Start(b.env, foreign.Options{SourceName: "mirror-source", Source: harness.Settings{"shared_buffers": "2GB",
-		"max_wal_size": "16GB", "checkpoint_timeout": "'30min'", "jit": "off"}, Local: harness.Settings{"jit": "off"},
+	settings := harness.Settings{"shared_buffers": "2GB", "max_wal_size": "16GB", "checkpoint_timeout": "'30min'", "jit": "off"}
+	run.Parameter("sf", b.sf)
+	run.Parameter("runs", b.runs)
+	run.Parameter("parts", chosen)
+	run.Server(b.env.Prefix.Version, settings)
+	b.world, err = foreign.Start(b.env, foreign.Options{SourceName: "mirror-source", Source: settings, Local: harness.Settings{"jit": "off"},
 		Daemon: harness.DaemonOptions{"calibrate": "false"}})
 	if err != nil {
 		return err
@@ -102,7 +103,6 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) (err error) {
 	if err := b.prepare(); err != nil {
 		return err
 	}
-	b.report.Circumstances, b.report.Server = measure.Circumstances(b.env.Root), b.env.Prefix.Version
 	for _, part := range parts {
 		if !strings.Contains(chosen, part.name) {
 			continue
@@ -112,28 +112,23 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) (err error) {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		// What was measured before a failure is kept.
-		if err := measure.WriteJSON(filepath.Join(b.env.Root, "build", "bench-mirror.json"), b.report); err != nil {
+		if err := run.Save(b.results()); err != nil {
 			return err
 		}
 	}
-	return b.print()
+	if err := run.Finish(b.results()); err != nil {
+		return err
+	}
+	return b.print(run)
 }
 
 // print prints the table.
-func (b *bench) print() error {
-	fmt.Printf("%s; %s; source, daemon and local server share the cores\n", b.report.Circumstances, b.report.Server)
+func (b *bench) print(run *measure.Run) error {
+	fmt.Printf("%s; %s; source, daemon and local server share the cores\n", run, b.env.Prefix.Version)
 	rows := []string{"\tmeasured\tunit\tbar\tmet"}
 	var notes []string
-	for _, r := range b.report.Results {
-		bar := ""
-		if r.Bar != 0 {
-			bar = "≥ "
-			if r.Most {
-				bar = "≤ "
-			}
-			bar += fmt.Sprint(r.Bar)
-		}
-		rows = append(rows, fmt.Sprintf("%s\t%v\t%s\t%s\t%s", r.Name, r.Value, r.Unit, bar, r.met()))
+	for _, r := range b.values {
+		rows = append(rows, fmt.Sprintf("%s\t%v\t%s\t%v\t%s", r.Name, r.Value, r.Unit, r.bar(), r.bar().Verdict(r.Value)))
 		if r.Note != "" {
 			notes = append(notes, r.Name+": "+r.Note)
 		}
@@ -145,20 +140,23 @@ func (b *bench) print() error {
 	return err
 }
 
-// least adds a value that shall reach a bar, most one that shall not exceed it.
-func (b *bench) least(name string, value float64, unit string, bar float64) *Result {
+// add adds a value.
+func (b *bench) add(name string, value float64, unit string) *Result {
 	digits := 3
 	if value >= 100 {
 		digits = 0
 	}
-	b.report.Results = append(b.report.Results, Result{Name: name, Value: measure.Round(value, digits), Unit: unit, Bar: bar})
-	return &b.report.Results[len(b.report.Results)-1]
+	r := &Result{Name: name, Value: measure.Round(value, digits), Unit: unit}
+	b.values = append(b.values, r)
+	return r
 }
 
-func (b *bench) most(name string, value float64, unit string, bar float64) *Result {
-	r := b.least(name, value, unit, bar)
-	r.Most = true
-	return r
+// results returns the values as results of a document.
+func (b *bench) results() (list []measure.Result) {
+	for _, r := range b.values {
+		list = append(list, r.result())
+	}
+	return list
 }
 
 func (b *bench) exec(s *harness.Session, format string, args ...any) error {

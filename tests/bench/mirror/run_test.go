@@ -2,21 +2,6 @@ package mirror
 
 import "testing"
 
-// A bar is met from its own value on, in its direction.
-func TestBars(t *testing.T) {
-	for _, c := range []struct {
-		r    Result
-		want string
-	}{
-		{Result{Value: 5}, ""}, {Result{Value: 5, Bar: 5}, "yes"}, {Result{Value: 4, Bar: 5}, "NO"}, {Result{Value: 6, Bar: 5}, "yes"},
-		{Result{Value: 5, Bar: 5, Most: true}, "yes"}, {Result{Value: 4, Bar: 5, Most: true}, "yes"}, {Result{Value: 6, Bar: 5, Most: true}, "NO"},
-	} {
-		if got := c.r.met(); got != c.want {
-			t.Errorf("%+v: %q", c.r, got)
-		}
-	}
-}
-
 // The output of Go's benchmarks has the rates of inserts and updates.
 func TestPerCore(t *testing.T) {
 	out := "BenchmarkApply/insert-2 \t       3\t 400000000 ns/op\t    512345 changes/core-s\nBenchmarkApply/update \t 2\t 1 ns/op\t 3.1e+05 changes/core-s\n"

@@ -24,19 +24,18 @@ type grouping struct {
 	nulls     bool     // one of 256 values is NULL
 	unused    bool     // there is no filter
 	zipf      float64  // exponent of the keys' distribution, 0: uniform
-	bar       float64  // least fraction of the memory's bandwidth; 0: none
 }
 
 // groupings are the default cases.
 func groupings() []grouping {
-	c := func(name string, groups int64, bar float64) grouping {
-		g := grouping{name: name, rows: 1 << 28, groups: groups, keys: []int{4}, functions: []string{"sum"}, bar: bar}
+	c := func(name string, groups int64) grouping {
+		g := grouping{name: name, rows: 1 << 28, groups: groups, keys: []int{4}, functions: []string{"sum"}}
 		if groups == 0 {
 			g.keys = nil
 		}
 		return g
 	}
-	return []grouping{c("groups-4", 4, 0.6), c("groups-2^10", 1<<10, 0.6), c("groups-2^20", 1<<20, 0), c("one group", 0, 0)}
+	return []grouping{c("groups-4", 4), c("groups-2^10", 1<<10), c("groups-2^20", 1<<20), c("one group", 0)}
 }
 
 // Columns of the input: the key, the value, what is filtered by, and what says whether

@@ -139,7 +139,7 @@ func (g *groupBench) Free(driver.Ptr, int64)                {} // all at once, a
 
 // time runs one case, and returns how many rows and what sum all groups have.
 func (g *groupBench) time(ctx context.Context, c grouping) (result, [2]uint64, error) {
-	r := result{Case: c.name, Algorithm: "aggregate", bar: c.bar}
+	r := result{Case: c.name, Algorithm: "aggregate"}
 	if err := errors.Join(g.fill(c), g.stream.Sync(ctx)); err != nil {
 		return r, [2]uint64{}, err
 	}
@@ -199,6 +199,7 @@ func (g *groupBench) time(ctx context.Context, c grouping) (result, [2]uint64, e
 	}
 	runs := g.repeats + 1
 	r.MS, r.low, r.WallMS = ms[len(ms)/2], ms[0], float64(time.Since(start).Microseconds())/1e3/float64(runs)
+	r.runs = ms
 	cost := g.queue.Cost()
 	if err := once(true); err != nil {
 		return r, got, err

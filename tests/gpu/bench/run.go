@@ -44,7 +44,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		peer       = flags.String("gje", "", "directory of GPU-Joins-Evaluation's executables, to run them on the same sizes afterwards")
 		limit      = flags.Duration("gje-limit", 2*time.Minute, "how long each of their runs may take")
 	)
-	described, ownGroups := columndata.Flags(flags), customGroups(flags)
+	described, ownGroups, common := columndata.Flags(flags), customGroups(flags), measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -74,9 +74,15 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		return err
 	}
 	b.repeats, b.phases, b.specialise = *repeats, *phases, !*interpret
-	circumstances := measure.CircumstancesBuilt()
-	fmt.Printf("%s\n%s\n", circumstances, b.describe())
-	if *measured {
+	run, err := common.BeginBuilt(ctx, suite, *out)
+	if err == nil {
+		run.Parameter("runs", b.repeats)
+		run.Parameter("memory_gib", *memory)
+		run.Chosen("cases", *names)
+		run.Chosen("algorithms", *algorithms)
+		fmt.Printf("%s\n%s\n", run, b.describe())
+	}
+	if err == nil && *measured {
 		err = b.measure(ctx)
 	}
 	var results []result
@@ -98,24 +104,32 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	}
 	wrong := 0
 	for i := range results {
-		results[i].Measured = circumstances
 		if results[i].wrong != "" {
 			wrong++
 		}
 	}
-	if err := errors.Join(err, measure.WriteJSON(*out, results)); err != nil {
+	if err := errors.Join(err, run.Save(documents(results))); err != nil {
 		return err // the results before it are written
 	}
 	if *peer != "" {
-		err := addPeers(ctx, *peer, *limit, list, results)
-		if err := errors.Join(err, measure.WriteJSON(*out, results)); err != nil {
-			return err
-		}
+		err = addPeers(ctx, *peer, *limit, list, results)
+	}
+	if err := errors.Join(err, run.Finish(documents(results))); err != nil {
+		return err
 	}
 	if wrong > 0 {
 		return fmt.Errorf("%d results are wrong", wrong)
 	}
 	return nil
+}
+
+// documents returns the lines as results of a document. Of an algorithm that ran by several
+// names the first run counts.
+func documents(results []result) (list []measure.Result) {
+	for i := range results {
+		list = append(list, results[i].document())
+	}
+	return measure.Distinct(list)
 }
 
 func split(list string) []string {

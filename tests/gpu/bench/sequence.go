@@ -136,6 +136,7 @@ func (b *bench) sequence(ctx context.Context, n int, a algorithm) (r result, err
 			}
 		}
 	}
+	r.runs = slices.Clone(ms)
 	slices.Sort(ms)
 	slices.Sort(wall)
 	r.MS, r.low, r.WallMS = ms[len(ms)/2], ms[0], wall[len(wall)/2]

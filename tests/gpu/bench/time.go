@@ -14,6 +14,7 @@ import (
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/tests/measure"
 )
 
 // algorithm is a join by name; chosen: the selector chooses the algorithm.
@@ -62,26 +63,73 @@ func choose(names string) ([]algorithm, error) {
 	return list, nil
 }
 
-// result is one line of the table and of the JSON.
+// result is one line of the table and a result of the document.
 type result struct {
-	Case      string  `json:"case"`
-	Algorithm string  `json:"algorithm"`
-	MS        float64 `json:"ms"`
-	WallMS    float64 `json:"wall_ms"`
-	Chosen    bool    `json:"chosen"`
-	PeakBytes int64   `json:"peak_bytes"`
-	Launches  int     `json:"launches"`
-	Syncs     int     `json:"syncs"`
-	Bytes     int64   `json:"bytes"`
-	Predicted float64 `json:"predicted_ms,omitempty"` // by the model
-	PeerMS    float64 `json:"peer_ms,omitempty"`
-	Fraction  float64 `json:"bandwidth_fraction,omitempty"` // of an aggregate: bytes of its columns, of what a copy moves in the time
-	Measured  string  `json:"circumstances"`                // where, when and on what
+	Case      string
+	Algorithm string
+	MS        float64
+	WallMS    float64
+	Chosen    bool
+	PeakBytes int64
+	Launches  int
+	Syncs     int
+	Bytes     int64
+	Predicted float64 // by the model
+	PeerMS    float64
+	Fraction  float64 // of an aggregate: bytes of its columns, of what a copy moves in the time
 
-	low, bar float64
-	bound    int64 // of the peak memory
-	phases   []columnar.Phase
-	wrong    string
+	low    float64
+	runs   []float64
+	bound  int64 // of the peak memory
+	phases []columnar.Phase
+	wrong  string
+}
+
+const (
+	suite = "bench-gpu" // of the results and their bars
+	// bandwidth is the name of a value: Fraction.
+	bandwidth = "bandwidth"
+	// chosen is the engine of the algorithm that the selector chose.
+	chosen = "chosen"
+)
+
+// bar is what the chosen algorithm, or an aggregate, must reach.
+func (r *result) bar() measure.Bar {
+	switch {
+	case r.Fraction > 0:
+		return measure.BarOf(suite, r.Case, bandwidth)
+	case r.Chosen:
+		return measure.BarOf(suite, r.Case, "ms")
+	}
+	return measure.Bar{}
+}
+
+// judged is the value that the bar is for.
+func (r *result) judged() float64 {
+	if r.Fraction > 0 {
+		return r.Fraction
+	}
+	return r.MS
+}
+
+// document returns the line as a result of the document.
+func (r *result) document() measure.Result {
+	right := r.wrong == ""
+	m := measure.Result{Name: r.Case, Engine: r.Algorithm, Ms: r.runs, Equal: &right, Texts: map[string]string{}, Values: map[string]float64{
+		"wall_ms": r.WallMS, "peak_bytes": float64(r.PeakBytes), "bound_bytes": float64(r.bound), "launches": float64(r.Launches),
+		"syncs": float64(r.Syncs), "bytes": float64(r.Bytes)}}
+	if r.Chosen {
+		m.Engine, m.Texts["algorithm"] = chosen, r.Algorithm
+	}
+	for name, v := range map[string]float64{"predicted_ms": r.Predicted, "peer_ms": r.PeerMS, bandwidth: r.Fraction} {
+		if v > 0 {
+			m.Values[name] = v
+		}
+	}
+	if r.wrong != "" {
+		m.Texts["wrong"] = measure.OneLine(r.wrong)
+	}
+	return m
 }
 
 func header() {
@@ -92,21 +140,16 @@ func (r *result) print() {
 	name, bar := r.Algorithm, ""
 	if r.Chosen {
 		name = "*" + name
-		if r.bar > 0 {
-			bar = fmt.Sprint(r.bar)
-		}
+	}
+	if b := r.bar(); b.Exists() {
+		bar = b.String()
 	}
 	note := r.wrong
 	if r.Fraction > 0 {
-		if note += fmt.Sprintf(" %.0f %% of the bandwidth", 100*r.Fraction); r.Fraction < r.bar {
-			note += " below the bar"
-		}
-		if r.bar > 0 {
-			bar = fmt.Sprint(r.bar)
-		}
+		note += fmt.Sprintf(" %.0f %% of the bandwidth", 100*r.Fraction)
 	}
-	if r.Chosen && r.bar > 0 && r.MS > r.bar {
-		note += " above the bar"
+	if !r.bar().Met(r.judged()) {
+		note += " misses the bar"
 	}
 	if r.PeakBytes > r.bound {
 		note += " above the bound"
@@ -165,7 +208,7 @@ const poison = 0xa5
 
 // time runs one algorithm and checks the result of the last timed run.
 func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
-	r := result{Case: c.name, Algorithm: a.name, Chosen: a.chosen, bar: c.bar}
+	r := result{Case: c.name, Algorithm: a.name, Chosen: a.chosen}
 	j := b.data.Join
 	r.bound = peakBound(&j)
 	base, size := b.arena.Base()+driver.Ptr(b.data.Mark), min(b.arena.Size()-int64(b.data.Mark), 3*r.bound)
@@ -195,6 +238,7 @@ func (b *bench) time(ctx context.Context, c join, a algorithm) (result, error) {
 			}
 		}
 	}
+	r.runs = slices.Clone(ms)
 	slices.Sort(ms)
 	slices.Sort(wall)
 	r.MS, r.low, r.WallMS = ms[len(ms)/2], ms[0], wall[len(wall)/2]

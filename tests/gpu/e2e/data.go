@@ -9,7 +9,10 @@ import (
 )
 
 // query is what is run in every mode.
-type query struct{ name, sql string }
+type query struct {
+	name, sql string
+	inputs    int // rows of both tables, of a join that is measured by size; 0: another query
+}
 
 // sums returns a query over a join with the dimension, whose condition is appended.
 func sums(fact string) string {
@@ -23,21 +26,35 @@ var (
 	fewRows  = sums("fact1") + " on f.k = d.k and f.v = d.v"
 )
 
+// smallest is the number of rows from which on smaller joins are measured, too: they show from
+// which size on a GPU pays.
+const smallest = 1_000_000
+
 // fillJoins makes a dimension and two tables of facts, with as many rows and
-// with four times as many, and returns their joins.
+// with four times as many, and returns their joins. If the dimension is large, there are also
+// joins of a tenth and of a hundredth of the rows.
 func (w *world) fillJoins(ctx context.Context) ([]query, error) {
 	tables := []synthetic.Table{synthetic.Dimension("dimension", 1, w.rows)}
 	var queries []query
-	for _, times := range []int{1, 4} {
-		name := fmt.Sprintf("fact%d", times)
+	fact := func(name, dimension string, rows, of int) {
 		tables = append(tables, synthetic.Table{
-			Name: name, Rows: times * w.rows, Columns: []string{"k", "v"},
-			Values: []string{synthetic.Foreign(2, w.rows), synthetic.Number(3, 1000)},
+			Name: name, Rows: rows, Columns: []string{"k", "v"}, Values: []string{synthetic.Foreign(2, of), synthetic.Number(3, 1000)},
 		})
 		queries = append(queries, query{
-			name: fmt.Sprintf("%s x %s", count(times*w.rows), count(w.rows)),
-			sql:  sums(name) + " on f.k = d.k",
+			name:   fmt.Sprintf("%s x %s", count(rows), count(of)),
+			sql:    fmt.Sprintf("select count(*) as n, sum(f.v) as f, sum(d.v) as d from %s f join %s d on f.k = d.k", name, dimension),
+			inputs: rows + of,
 		})
+	}
+	for _, part := range []int{100, 10} {
+		if rows := w.rows / part; w.rows >= smallest {
+			dimension := fmt.Sprintf("dimension_%d", part)
+			tables = append(tables, synthetic.Dimension(dimension, 1, rows))
+			fact(fmt.Sprintf("fact_%d", part), dimension, rows, rows)
+		}
+	}
+	for _, times := range []int{1, 4} {
+		fact(fmt.Sprintf("fact%d", times), "dimension", times*w.rows, w.rows)
 	}
 	native := w.modes[0].session
 	for _, t := range tables {
@@ -60,7 +77,7 @@ func (w *world) fillTPCH(ctx context.Context, numbers []int) ([]query, error) {
 		if err != nil {
 			return nil, err
 		}
-		queries = append(queries, query{fmt.Sprintf("TPC-H %d", n), sql})
+		queries = append(queries, query{name: fmt.Sprintf("TPC-H %d", n), sql: sql})
 	}
 	return queries, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"gpujoin/tests/harness"
@@ -28,11 +29,16 @@ var faults = []fault{
 
 // faultResult is a fault's entry in build/gpu-e2e.json.
 type faultResult struct {
-	Fault  string   `json:"fault"`
-	GPUs   int      `json:"gpus"` // the most that executed a job together
-	Ms     float64  `json:"ms"`   // from the first query until the device is used again
-	Passed bool     `json:"passed"`
-	Notes  []string `json:"notes"`
+	Fault  string
+	GPUs   int     // the most that executed a job together
+	Ms     float64 // from the first query until the device is used again
+	Passed bool
+	Notes  []string
+}
+
+func (f *faultResult) result() measure.Result {
+	return measure.Result{Name: "fault: " + f.Fault, Engine: measure.GPU, Equal: &f.Passed, Values: map[string]float64{"gpus": float64(f.GPUs), "took_ms": f.Ms},
+		Texts: map[string]string{"notes": measure.OneLine(strings.Join(f.Notes, "; "))}}
 }
 
 // faulty is a daemon whose joins are disturbed.

@@ -13,29 +13,65 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// foreignResult is a query's entry in build/gpu-e2e.json: cores and CUDA over foreign tables.
+// foreignResult is what was measured of a query: cores and CUDA over foreign tables.
 type foreignResult struct {
-	Stage      string             `json:"stage"`
-	Query      string             `json:"query"`
-	Tables     string             `json:"tables"`
-	Rows       int                `json:"rows"`                // of the result
-	NativeMs   float64            `json:"native_ms,omitempty"` // at the source, once
-	CPU        *times             `json:"cpu"`
-	CUDA       *times             `json:"cuda"`
-	Read       [2]*tablesRead     `json:"read"` // by cores, by CUDA
-	Equal      bool               `json:"equal"`
-	Difference string             `json:"difference,omitempty"`
-	Phases     map[string]float64 `json:"phases,omitempty"` // ms on CUDA, of all joins
-	Device     int64              `json:"device_bytes"`     // of all mirrors, afterwards
+	Stage      string
+	Query      string
+	Tables     string
+	Rows       int     // of the result
+	NativeMs   float64 // at the source, once
+	CPU        *times
+	CUDA       *times
+	Read       [2]*tablesRead // by cores, by CUDA
+	Equal      bool
+	Difference string
+	Phases     map[string]float64 // ms on CUDA, of all joins
+	Device     int64              // of all mirrors, afterwards
+}
+
+// results returns the query as results of a document: by PostgreSQL at the source, if that was
+// measured, by cores and by CUDA.
+func (q *foreignResult) results() []measure.Result {
+	name := fmt.Sprintf("%s, %s, %s", q.Query, q.Tables, q.Stage)
+	var list []measure.Result
+	if q.NativeMs > 0 {
+		list = append(list, measure.Result{Name: name, Engine: measure.Postgres, Ms: []float64{q.NativeMs}, Rows: q.Rows})
+	}
+	for i, t := range []*times{q.CPU, q.CUDA} {
+		m, read := t.result(query{name: name}, engines[i+1], q.Rows), q.Read[i]
+		m.Equal, m.Texts["stage"], m.Texts["tables"] = &q.Equal, q.Stage, q.Tables
+		for what, n := range map[string]int{"mirrored": read.Mirrored, "direct": read.Direct, "kept": read.Kept, "fed": read.Fed} {
+			m.Values["tables_"+what] = float64(n)
+		}
+		if engines[i+1] == measure.GPU {
+			m.Values["device_bytes"] = float64(q.Device)
+			for phase, ms := range q.Phases {
+				m.Values[phase+"_ms"] = measure.Round(ms, 3)
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// document returns all queries, and the mirrors in each stage, as results of a document.
+func (r *foreignRun) document() (list []measure.Result) {
+	for _, q := range r.results {
+		list = append(list, q.results()...)
+	}
+	for _, m := range r.mirrors {
+		list = append(list, m.result())
+	}
+	return list
 }
 
 // tablesRead says where the rows of a plan's tables came from.
 type tablesRead struct {
-	Mirrored int      `json:"mirrored"` // foreign tables
-	Direct   int      `json:"direct"`   // foreign tables that the source was asked for
-	Why      []string `json:"why_direct,omitempty"`
-	Kept     int      `json:"kept"` // inputs of local tables of which all blocks were served
-	Fed      int      `json:"fed"`  // inputs of local tables of which some or all blocks were fed
+	Mirrored int // foreign tables
+	Direct   int // foreign tables that the source was asked for
+	Why      []string
+	Kept     int // inputs of local tables of which all blocks were served
+	Fed      int // inputs of local tables of which some or all blocks were fed
 }
 
 // placement is where the tables of a query are.
@@ -59,7 +95,7 @@ const foreignRuns = 3
 type foreignRun struct {
 	*world
 	begin   time.Time
-	queries []keptQuery
+	queries []query
 	results []*foreignResult
 	mirrors []*mirrorsResult
 }
@@ -92,16 +128,19 @@ func runForeign(ctx context.Context, o options) (err error) {
 			if err := r.measureQuery(ctx, s, q); err != nil {
 				return errors.Join(fmt.Errorf("%s, %s: %w", s.name, q.name, err), r.print())
 			}
-			if err := measure.WriteJSON(o.out, map[string]any{"circumstances": r.describe(), "foreign": r.results, "mirrors": r.mirrors}); err != nil {
+			if err := r.run.Save(r.document()); err != nil {
 				return err
 			}
 		}
+	}
+	if err := r.run.Finish(r.document()); err != nil {
+		return err
 	}
 	return r.print()
 }
 
 // measureQuery runs a query natively at the source, and in all placements that differ.
-func (r *foreignRun) measureQuery(ctx context.Context, s stage, q keptQuery) error {
+func (r *foreignRun) measureQuery(ctx context.Context, s stage, q query) error {
 	begin := time.Now()
 	want, err := r.modes[0].session.Query(ctx, q.sql)
 	if err != nil {
@@ -148,7 +187,7 @@ func (r *foreignRun) place(ctx context.Context, p placement) error {
 }
 
 // compare runs a query on cores and on CUDA and compares its rows with those of the source.
-func (r *foreignRun) compare(ctx context.Context, p placement, q keptQuery, res *foreignResult, want *harness.Result) (err error) {
+func (r *foreignRun) compare(ctx context.Context, p placement, q query, res *foreignResult, want *harness.Result) (err error) {
 	res.CPU, res.CUDA = &times{Equal: true}, &times{Equal: true}
 	modes, all := r.modes[1:3], []*times{res.CPU, res.CUDA}
 	runs := 1
@@ -178,7 +217,7 @@ func (r *foreignRun) compare(ctx context.Context, p placement, q keptQuery, res 
 		}
 	}
 	for i, m := range modes {
-		all[i].Ms = measure.Round(measure.Median(took[i]), 2)
+		all[i].Ms, all[i].Runs = measure.Round(measure.Median(took[i]), 2), took[i]
 		plan, err := all[i].explainPlan(ctx, m, q.sql)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)

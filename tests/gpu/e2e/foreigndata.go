@@ -9,6 +9,7 @@ import (
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/harness/foreign"
+	"gpujoin/tests/measure"
 	"gpujoin/tests/tpch"
 )
 
@@ -20,13 +21,18 @@ var localTables = []string{"dimension", "customer", "part", "supplier"}
 
 // mirrorsResult is what a daemon has mirrored, when a stage begins.
 type mirrorsResult struct {
-	Stage   string  `json:"stage"`
-	Mode    string  `json:"mode"`
-	Seconds float64 `json:"seconds"` // of the load, or until the changes had arrived
-	Rows    int64   `json:"rows"`
-	Dead    int64   `json:"dead_rows"` // deleted ones that still take memory
-	Bytes   int64   `json:"bytes"`
-	Device  int64   `json:"device_bytes"`
+	Stage   string
+	Mode    string
+	Seconds float64 // of the load, or until the changes had arrived
+	Rows    int64
+	Dead    int64 // deleted ones that still take memory
+	Bytes   int64
+	Device  int64
+}
+
+func (m *mirrorsResult) result() measure.Result {
+	return measure.Result{Name: "mirrors of " + m.Mode + ", " + m.Stage, Texts: map[string]string{"stage": m.Stage}, Values: map[string]float64{
+		"seconds": m.Seconds, "rows": float64(m.Rows), "dead_rows": float64(m.Dead), "bytes": float64(m.Bytes), "device_bytes": float64(m.Device)}}
 }
 
 // fillForeign makes the tables of the source, with their keys, and those of localTables here,

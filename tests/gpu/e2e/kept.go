@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"time"
@@ -14,27 +13,76 @@ import (
 	"gpujoin/tests/suite"
 )
 
-// keptResult is a query's entry in build/gpu-e2e.json: cores, CUDA and, if asked for, several
-// GPUs over kept columns.
+// keptResult is what was measured of a query by cores, CUDA and, if asked for, several GPUs over
+// kept columns.
 type keptResult struct {
-	Query      string             `json:"query"`
-	Rows       int                `json:"rows"` // of the result
-	CPU        *times             `json:"cpu"`
-	CUDA       *times             `json:"cuda"`
-	Several    *times             `json:"several,omitempty"`
-	Kept       []*suite.Kept      `json:"kept"` // by each of the modes above
-	Equal      bool               `json:"equal"`
-	Difference string             `json:"difference,omitempty"`
-	Bar        float64            `json:"bar_ms,omitempty"`
-	Phases     map[string]float64 `json:"phases,omitempty"` // ms on CUDA, of all joins
-	Device     int64              `json:"device_bytes"`     // of all kept columns, afterwards
+	Query      string
+	Inputs     int // see query.inputs
+	Rows       int // of the result
+	CPU        *times
+	CUDA       *times
+	Several    *times
+	Kept       []*suite.Kept // by each of the modes above
+	Equal      bool
+	Difference string
+	Phases     map[string]float64 // ms on CUDA, of all joins
+	Device     int64              // bytes of all kept columns, afterwards
+}
+
+// modes are the times in the order of the modes behind the native one.
+func (r *keptResult) modes() []*times {
+	list := []*times{r.CPU, r.CUDA}
+	if r.Several != nil {
+		list = append(list, r.Several)
+	}
+	return list
+}
+
+// results returns the query as results of a document.
+func (r *keptResult) results() []measure.Result {
+	var list []measure.Result
+	for i, t := range r.modes() {
+		m := t.result(query{name: r.Query, inputs: r.Inputs}, engines[i+1], r.Rows)
+		m.Equal, m.Values["blocks_kept"], m.Values["blocks_fed"] = &r.Equal, float64(r.Kept[i].Blocks), float64(r.Kept[i].Fed)
+		if engines[i+1] == measure.GPU {
+			m.Values["device_bytes"] = float64(r.Device)
+			for name, ms := range r.Phases {
+				m.Values[name+"_ms"] = measure.Round(ms, 3)
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+const (
+	keptSuite  = "gpu-e2e-kept"
+	mean       = "geometric mean" // a result
+	coresByGPU = "cores/gpu"
+)
+
+// keptDocument returns all queries and the mean of their ratios as results of a document.
+func keptDocument(results []*keptResult) (list []measure.Result) {
+	for _, r := range results {
+		list = append(list, r.results()...)
+	}
+	return append(list, measure.Result{Name: mean, Values: map[string]float64{coresByGPU: measure.Round(keptMean(results), 3)}})
+}
+
+// keptMean is the geometric mean of cores' times by the GPU's.
+func keptMean(results []*keptResult) float64 {
+	var g measure.GeometricMean
+	for _, r := range results {
+		g.Add(r.CPU.Ms, r.CUDA.Ms)
+	}
+	return g.Value()
 }
 
 // keptRuns is how often each query is measured in each mode.
 const keptRuns = 5
 
-// runKept compares cores with CUDA over kept columns. The bars are those of the scale factor 10;
-// a difference between rows is an error, a slow query is not.
+// runKept compares cores with CUDA over kept columns. A difference between rows is an error, a
+// slow query is not.
 func runKept(ctx context.Context, o options) (err error) {
 	o.rows, o.runs = int(1_000_000*o.sf), keptRuns
 	begin := time.Now()
@@ -65,9 +113,12 @@ func runKept(ctx context.Context, o options) (err error) {
 		if !r.Equal {
 			say("OTHER ROWS: %s", r.Difference)
 		}
-		if err := measure.WriteJSON(o.out, map[string]any{"circumstances": w.describe(), "kept": results}); err != nil {
+		if err := w.run.Save(keptDocument(results)); err != nil {
 			return err
 		}
+	}
+	if err := w.run.Finish(keptDocument(results)); err != nil {
+		return err
 	}
 	return w.printKept(results)
 }
@@ -81,8 +132,8 @@ func (r *keptResult) several() string {
 }
 
 // measureKept runs a query in each mode until its inputs are kept, and then in turn.
-func (w *world) measureKept(ctx context.Context, q keptQuery) (*keptResult, error) {
-	r := &keptResult{Query: q.name, CPU: &times{Equal: true}, CUDA: &times{Equal: true}, Equal: true, Bar: q.bar}
+func (w *world) measureKept(ctx context.Context, q query) (*keptResult, error) {
+	r := &keptResult{Query: q.name, Inputs: q.inputs, CPU: &times{Equal: true}, CUDA: &times{Equal: true}, Equal: true}
 	var want *harness.Result
 	compare := func(name string, got *harness.Result) {
 		if want == nil {
@@ -98,11 +149,10 @@ func (w *world) measureKept(ctx context.Context, q keptQuery) (*keptResult, erro
 		}
 		compare("native", got)
 	}
-	modes, all := w.modes[1:], []*times{r.CPU, r.CUDA}
 	if w.devices > 1 {
 		r.Several = &times{Equal: true}
-		all = append(all, r.Several)
 	}
+	modes, all := w.modes[1:], r.modes()
 	for _, m := range modes {
 		k, err := warmKept(ctx, m.session, q.sql)
 		if err != nil {
@@ -125,7 +175,7 @@ func (w *world) measureKept(ctx context.Context, q keptQuery) (*keptResult, erro
 		}
 	}
 	for i, m := range modes {
-		all[i].Ms = measure.Round(measure.Median(runs[i]), 2)
+		all[i].Ms, all[i].Runs = measure.Round(measure.Median(runs[i]), 2), runs[i]
 		if err := all[i].explain(ctx, m, q.sql); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -134,7 +184,7 @@ func (w *world) measureKept(ctx context.Context, q keptQuery) (*keptResult, erro
 }
 
 // explainKept adds what CUDA did in one more run.
-func (w *world) explainKept(ctx context.Context, q keptQuery, r *keptResult) error {
+func (w *world) explainKept(ctx context.Context, q query, r *keptResult) error {
 	s := w.modes[2].session
 	plan, err := s.Explain(ctx, "analyze, timing off", q.sql)
 	if err != nil {
@@ -234,14 +284,11 @@ func (w *world) printKept(results []*keptResult) error {
 		head += fmt.Sprintf("\t%d GPUs ms\tjob\tcuda/%[1]d GPUs", w.devices)
 	}
 	rows := []string{head}
-	product, different := 0.0, 0
+	different := 0
 	for _, r := range results {
 		bar := "-"
-		if r.Bar > 0 {
-			bar = fmt.Sprintf("%.0f", r.Bar)
-			if w.sf < 10 {
-				bar += " at 10"
-			}
+		if b := measure.BarOf(keptSuite, r.Query, "ms"); b.Exists() {
+			bar = fmt.Sprintf("%v at %g", b, b.SF)
 		}
 		row := fmt.Sprintf("%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%s\t%v\t%d MB\t%v", r.Query, r.Rows, r.CPU.Ms, r.CPU.JoinMs,
 			r.CUDA.Ms, r.CUDA.JoinMs, r.CUDA.FeedMs, r.CPU.Ms/r.CUDA.Ms, bar, r.Kept[1], r.Device>>20, r.Equal)
@@ -249,7 +296,6 @@ func (w *world) printKept(results []*keptResult) error {
 			row += fmt.Sprintf("\t%.1f\t%.1f\t%.2f", r.Several.Ms, r.Several.JoinMs, r.CUDA.Ms/r.Several.Ms)
 		}
 		rows = append(rows, row)
-		product += math.Log(r.CPU.Ms / r.CUDA.Ms)
 		if !r.Equal {
 			different++
 		}
@@ -257,7 +303,8 @@ func (w *world) printKept(results []*keptResult) error {
 	if err := measure.Table(os.Stdout, rows...); err != nil {
 		return err
 	}
-	fmt.Printf("cores/cuda, geometric mean of %d queries: %.2f (bar 2 at the scale factor 10)\n", len(results), math.Exp(product/float64(len(results))))
+	b := measure.BarOf(keptSuite, mean, coresByGPU)
+	fmt.Printf("cores/cuda, geometric mean of %d queries: %.2f (bar: %v at the scale factor %g)\n", len(results), keptMean(results), b, b.SF)
 	for _, r := range results {
 		if r.CUDA.Reason != "" || r.CPU.Reason != "" {
 			fmt.Printf("%s: %s %s\n", r.Query, r.CPU.Reason, r.CUDA.Reason)

@@ -11,39 +11,71 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// result is a query's entry in build/gpu-e2e.json.
+// result is what was measured of a query.
 type result struct {
-	Query  string `json:"query"`
-	Rows   int    `json:"rows"` // of the result
-	Native *times `json:"native"`
-	CPU    *times `json:"cpu"`
-	CUDA   *times `json:"cuda"`
+	Query             string
+	Inputs            int // see query.inputs
+	Rows              int // of the result
+	Native, CPU, CUDA *times
 	// Several is CUDA with more than one GPU for a job; nil: not measured.
-	Several *times `json:"several,omitempty"`
+	Several *times
+}
+
+// engines are the modes as engines of results, in their order.
+var engines = []string{measure.Postgres, measure.Cores, measure.GPU, measure.GPUs}
+
+// results returns the query as results of a document, one for each mode that ran.
+func (r *result) results() (list []measure.Result) {
+	for i, t := range r.modes() {
+		if t.Ms > 0 {
+			list = append(list, t.result(query{name: r.Query, inputs: r.Inputs}, engines[i], r.Rows))
+		}
+	}
+	return list
 }
 
 // times are a query's times in one mode. The fields after Ms come from one more
 // run, under EXPLAIN ANALYZE, and are sums over the plan's OffloadJoins; of the
 // participants of each the slowest counts.
 type times struct {
-	Ms         float64 `json:"ms"` // median
-	Equal      bool    `json:"equal"`
-	Difference string  `json:"difference,omitempty"`
-	Reason     string  `json:"reason,omitempty"` // why it did not run, or not on the intended provider
+	Ms         float64 // median
+	Runs       []float64
+	Equal      bool
+	Difference string
+	Reason     string // why it did not run, or not on the intended provider
 
-	ExplainMs float64 `json:"explain_ms,omitempty"`
-	FeedMs    float64 `json:"feed_ms,omitempty"`   // filling extents
-	JoinMs    float64 `json:"join_ms,omitempty"`   // in the provider
-	ReturnMs  float64 `json:"return_ms,omitempty"` // reading result batches
-	Joins     int     `json:"joins,omitempty"`     // executed outside of the server
-	Providers string  `json:"providers,omitempty"`
-	Devices   int     `json:"devices,omitempty"` // the most of a job; 0: one
+	ExplainMs float64
+	FeedMs    float64 // filling extents
+	JoinMs    float64 // in the provider
+	ReturnMs  float64 // reading result batches
+	Joins     int     // executed outside of the server
+	Blocks    int     // query blocks of these
+	Providers string
+	Devices   int // the most of a job; 0: one
+}
+
+// result returns the times as a result of a document.
+func (t *times) result(q query, engine string, rows int) measure.Result {
+	r := measure.Result{Name: q.name, Engine: engine, Ms: t.Runs, Rows: rows, Equal: &t.Equal, Values: map[string]float64{}, Texts: map[string]string{}}
+	if q.inputs > 0 {
+		r.Values["input_rows"] = float64(q.inputs)
+	}
+	if t.Providers != "" {
+		r.Values["explain_ms"], r.Values["feed_ms"], r.Values["join_ms"], r.Values["return_ms"] = t.ExplainMs, t.FeedMs, t.JoinMs, t.ReturnMs
+		r.Values["joins"], r.Values["blocks"], r.Values["devices"] = float64(t.Joins), float64(t.Blocks), float64(max(t.Devices, 1))
+	}
+	for text, value := range map[string]string{"difference": t.Difference, "reason": t.Reason, "providers": t.Providers} {
+		if value != "" {
+			r.Texts[text] = measure.OneLine(value)
+		}
+	}
+	return r
 }
 
 // measure runs a query in all modes in turn, after one round that warms the caches and
 // returns the expected rows.
 func (w *world) measure(ctx context.Context, q query) (*result, error) {
-	r := &result{Query: q.name}
+	r := &result{Query: q.name, Inputs: q.inputs}
 	all := make([]*times, len(w.modes))
 	runs := make([][]float64, len(w.modes))
 	var want *harness.Result
@@ -76,7 +108,7 @@ func (w *world) measure(ctx context.Context, q query) (*result, error) {
 		if m.absent != "" {
 			continue
 		}
-		all[i].Ms = measure.Round(measure.Median(runs[i]), 2)
+		all[i].Ms, all[i].Runs = measure.Round(measure.Median(runs[i]), 2), runs[i]
 		if m.provider == "" {
 			continue
 		}
@@ -142,22 +174,11 @@ func (t *times) explainPlan(ctx context.Context, m *mode, sql string) (harness.N
 			reasons = append(reasons, "one device: "+why)
 		}
 		t.Devices = max(t.Devices, int(g.Number("Devices")))
-		t.JoinMs += g.Number("Join Time")
-		t.FeedMs += slowest(g, "Feed Time", "Feed Wait Time")
-		t.ReturnMs += slowest(g, "Return Time", "")
 	}
-	t.Joins = plan.OffloadedJoins()
+	phases := plan.JobPhases()
+	t.FeedMs, t.JoinMs, t.ReturnMs = phases.Feed, phases.Join, phases.Return
+	t.Joins, t.Blocks = plan.OffloadedJoins(), plan.OffloadedBlocks()
 	t.Providers = strings.Join(providers, ", ")
 	t.Reason = strings.Join(reasons, "; ")
 	return plan, nil
-}
-
-// slowest returns the largest value of a property among the participants, minus
-// a waiting time.
-func slowest(g harness.Node, property, without string) float64 {
-	most := 0.0
-	for _, p := range g.Participants() {
-		most = max(most, p.Number(property)-p.Number(without))
-	}
-	return most
 }

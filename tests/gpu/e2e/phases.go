@@ -10,18 +10,33 @@ import (
 
 // phasesResult has the phases of one join, as EXPLAIN shows them.
 type phasesResult struct {
-	Query     string  `json:"query"`
-	Mode      string  `json:"mode"`
-	Join      string  `json:"join"` // its keys
-	Algorithm string  `json:"algorithm"`
-	Ms        float64 `json:"ms"`
-	Phases    []phase `json:"phases"`
+	Query     string
+	Mode      string
+	Join      string // its keys
+	Algorithm string
+	Ms        float64
+	Phases    []phase
 }
 
 type phase struct {
-	Name        string  `json:"name"`
-	PredictedMs float64 `json:"predicted_ms,omitempty"`
-	ActualMs    float64 `json:"actual_ms"`
+	Name        string
+	PredictedMs float64
+	ActualMs    float64
+}
+
+// result returns the phases as a result of a document, whose number tells joins of one query
+// apart.
+func (r *phasesResult) result(number int) measure.Result {
+	m := measure.Result{Name: fmt.Sprintf("phases %d, %s", number+1, r.Query), Engine: r.Mode, Values: map[string]float64{"join_ms": r.Ms},
+		Texts: map[string]string{"join": measure.OneLine(r.Join), "algorithm": r.Algorithm}}
+	for i, p := range r.Phases {
+		name := fmt.Sprintf("%d %s", i+1, p.Name)
+		m.Values[name+", actual_ms"] = p.ActualMs
+		if p.PredictedMs > 0 {
+			m.Values[name+", predicted_ms"] = p.PredictedMs
+		}
+	}
+	return m
 }
 
 // phasesOf runs queries once more with EXPLAIN's timing on. That slows down the

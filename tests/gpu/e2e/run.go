@@ -33,6 +33,7 @@ type options struct {
 	queries string
 	kept    bool // measure queries over kept columns instead
 	foreign bool // measure queries over foreign tables instead
+	common  measure.Flags
 }
 
 // Run runs what the arguments select, prints one table and writes build/gpu-e2e.json.
@@ -56,6 +57,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
 	flags.BoolVar(&o.kept, "kept", false, "only compare cores with CUDA over kept columns: joins of 1 M rows times -sf and 4 times as many, and TPC-H")
 	flags.BoolVar(&o.foreign, "foreign", false, "only compare cores with CUDA over foreign tables that are mirrored, alone and with local tables, before and after changes at the source: the same joins and TPC-H")
+	o.common = measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func run(ctx context.Context, o options) (err error) {
 		}
 		results = append(results, r)
 		say("%s: %s", q.name, r.brief())
-		if err := measure.WriteJSON(o.out, w.document(results, nil, nil)); err != nil {
+		if err := w.run.Save(document(results, nil, nil)); err != nil {
 			return err
 		}
 	}
@@ -127,7 +129,7 @@ func run(ctx context.Context, o options) (err error) {
 			return err
 		}
 	}
-	if err := measure.WriteJSON(o.out, w.document(results, divided, broken)); err != nil {
+	if err := w.run.Finish(document(results, divided, broken)); err != nil {
 		return err
 	}
 	return errors.Join(w.print(os.Stdout, results), w.printSeveral(os.Stdout, results), printPhases(os.Stdout, divided), printFaults(os.Stdout, broken))

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"gpujoin/tests/harness"
+	"gpujoin/tests/measure"
 )
 
 func TestJudge(t *testing.T) {
@@ -57,51 +56,51 @@ func TestWithoutGPU(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	text, err := os.ReadFile(out)
+	document, err := measure.Read(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var document struct {
-		Results []*result
-		Phases  []*phasesResult
-		Faults  []*faultResult
-	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
-	if len(document.Results) != 2 || len(document.Faults) != len(faults) {
-		t.Fatalf("%d joins and %d faults", len(document.Results), len(document.Faults))
-	}
+	queries, joins := 0, 0
 	for _, r := range document.Results {
-		if r.CUDA.Joins != 1 || r.CUDA.Providers != "cuda" {
-			t.Errorf("%s: %d joins on %q", r.Query, r.CUDA.Joins, r.CUDA.Providers)
-		}
-		if r.Several == nil || r.Several.Devices != 2 || !r.Several.Equal || r.Several.Reason != "" {
-			t.Errorf("%s on several devices: %+v", r.Query, r.Several)
+		switch {
+		case r.Engine == measure.GPU && len(r.Ms) > 0:
+			if queries++; r.Values["joins"] != 1 || r.Texts["providers"] != "cuda" {
+				t.Errorf("%s: %v joins on %q", r.Name, r.Values["joins"], r.Texts["providers"])
+			}
+		case r.Engine == measure.GPUs:
+			if r.Values["devices"] != 2 || !*r.Equal || r.Texts["reason"] != "" {
+				t.Errorf("%s on several devices: %+v", r.Name, r)
+			}
+		case strings.HasPrefix(r.Name, "phases "):
+			if joins++; r.Texts["algorithm"] == "" || r.Values["join_ms"] <= 0 || len(r.Values) < 3 {
+				t.Errorf("%+v", r)
+			}
 		}
 	}
-	if len(document.Phases) != 6 { // of two joins in three modes
-		t.Errorf("phases of %d joins", len(document.Phases))
+	if queries != 2 || joins != 6 { // of two joins in three modes
+		t.Errorf("%d queries, phases of %d joins", queries, joins)
 	}
-	for _, r := range document.Phases {
-		if r.Algorithm == "" || r.Ms <= 0 || len(r.Phases) < 2 {
-			t.Errorf("%+v", r)
-		}
+	if !document.Complete || document.Suite != "gpu-e2e" {
+		t.Errorf("%+v", document)
 	}
 	// A worker that ends during a join costs no row.
-	for _, f := range document.Faults[:2] {
-		if !strings.Contains(strings.Join(f.Notes, "\n"), running.state+": right rows, of cpu because cuda: ") {
-			t.Errorf("%s: %q", f.Fault, f.Notes)
+	for _, f := range faults[:2] {
+		r := document.Find("fault: "+f.name, measure.GPU)
+		if r == nil {
+			t.Fatalf("no result of %s", f.name)
 		}
-		if f.GPUs != 2 {
-			t.Errorf("%s: %d GPUs", f.Fault, f.GPUs)
+		if !strings.Contains(r.Texts["notes"], running.state+": right rows, of cpu because cuda: ") {
+			t.Errorf("%s: %q", f.name, r.Texts["notes"])
+		}
+		if r.Values["gpus"] != 2 {
+			t.Errorf("%s: %v GPUs", f.name, r.Values["gpus"])
 		}
 	}
 }
 
 // withoutGPU runs something with the cpu provider's worker in place of the GPU's, and reads
-// the results that it has written.
-func withoutGPU(t *testing.T, run func(context.Context, options) error, o options, document any) {
+// the document that it has written.
+func withoutGPU(t *testing.T, run func(context.Context, options) error, o options) *measure.Document {
 	t.Helper()
 	env, err := harness.Prepare()
 	if err != nil {
@@ -117,34 +116,36 @@ func withoutGPU(t *testing.T, run func(context.Context, options) error, o option
 	if err := run(t.Context(), o); err != nil {
 		t.Error(err)
 	}
-	text, err := os.ReadFile(o.out)
+	document, err := measure.Read(o.out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(text, document); err != nil {
-		t.Fatal(err)
-	}
+	return document
 }
 
 // Kept columns with the cpu provider's worker in place of the GPU's: all rows are equal, and all
 // inputs are kept.
 func TestKeptWithoutGPU(t *testing.T) {
-	var document struct{ Kept []*keptResult }
-	withoutGPU(t, runKept, options{sf: 0.1, devices: 2, kept: true, queries: "1 6 3 10 12"}, &document)
-	if len(document.Kept) != 9 {
-		t.Fatalf("%d queries", len(document.Kept))
+	document := withoutGPU(t, runKept, options{sf: 0.1, devices: 2, kept: true, queries: "1 6 3 10 12"})
+	queries := map[string]int{}
+	for _, r := range document.Results {
+		if r.Engine == "" { // the mean
+			continue
+		}
+		queries[r.Engine]++
+		if !*r.Equal || r.Values["blocks_fed"] > 0 || len(r.Ms) == 0 {
+			t.Errorf("%s by %s: %+v", r.Name, r.Engine, r)
+		}
+		if r.Engine != measure.Cores && r.Texts["providers"] != "cuda" {
+			t.Errorf("%s by %s: %+v", r.Name, r.Engine, r)
+		}
+		if r.Engine == measure.GPU && (r.Values["device_bytes"] == 0 || r.Values["blocks_kept"] == 0) {
+			t.Errorf("%s: %+v", r.Name, r)
+		}
 	}
-	for _, r := range document.Kept {
-		if r.Device == 0 {
-			t.Errorf("%s: the view shows nothing on the device", r.Query)
-		}
-		if !r.Equal || len(r.Kept) != 3 || r.Kept[0].Fed+r.Kept[1].Fed+r.Kept[2].Fed > 0 || r.Kept[1].Blocks == 0 {
-			t.Errorf("%s: %+v, kept %v", r.Query, r, r.Kept)
-		}
-		for _, on := range []*times{r.CUDA, r.Several} {
-			if on.Providers != "cuda" || on.Ms == 0 {
-				t.Errorf("%s: on CUDA %+v", r.Query, on)
-			}
+	for _, engine := range engines[1:] {
+		if queries[engine] != 9 {
+			t.Errorf("%s: %d queries", engine, queries[engine])
 		}
 	}
 }
@@ -152,20 +153,30 @@ func TestKeptWithoutGPU(t *testing.T) {
 // Foreign tables with the cpu provider's worker in place of the GPU's: all rows are those of the
 // source, before and after its changes, and foreign tables are read from their mirrors.
 func TestForeignWithoutGPU(t *testing.T) {
-	var document struct {
-		Foreign []*foreignResult
-		Mirrors []*mirrorsResult
-	}
-	withoutGPU(t, runForeign, options{sf: 0.05, foreign: true, queries: "1 3 6 14"}, &document)
-	count := map[string]int{}
-	for _, r := range document.Foreign {
-		count[r.Stage+", "+r.Tables]++
-		if note := r.wrong(); note != "" || r.CUDA.Providers != "cuda" || r.CPU.Providers != "cpu" || r.Device == 0 {
-			t.Errorf("%s, %s, %s: %s; on cores %+v, on CUDA %+v, %d bytes there", r.Stage, r.Query, r.Tables, note, r.CPU, r.CUDA, r.Device)
+	document := withoutGPU(t, runForeign, options{sf: 0.05, foreign: true, queries: "1 3 6 14"})
+	providers := map[string]string{measure.Cores: "cpu", measure.GPU: "cuda"}
+	count, mirrors := map[string]int{}, 0
+	for _, r := range document.Results {
+		if r.Texts["tables"] == "" { // mirrors, or a native plan
+			if rows, ok := r.Values["rows"]; ok {
+				mirrors++
+				if (r.Values["dead_rows"] > 0) != (r.Texts["stage"] != loaded) || rows == 0 || r.Values["bytes"] == 0 {
+					t.Errorf("%+v", r)
+				}
+			}
+			continue
 		}
-		for _, read := range r.Read {
-			if kept, fed := r.Tables == "foreign and kept", r.Tables == "foreign and fed"; (read.Kept > 0) != kept || (read.Fed > 0) != fed {
-				t.Errorf("%s, %s, %s: %v", r.Stage, r.Query, r.Tables, read)
+		if !*r.Equal || r.Values["tables_direct"] > 0 || r.Texts["providers"] != providers[r.Engine] {
+			t.Errorf("%s by %s: %+v", r.Name, r.Engine, r)
+		}
+		kept, fed := r.Texts["tables"] == "foreign and kept", r.Texts["tables"] == "foreign and fed"
+		if (r.Values["tables_kept"] > 0) != kept || (r.Values["tables_fed"] > 0) != fed {
+			t.Errorf("%s by %s: %v", r.Name, r.Engine, r.Values)
+		}
+		if r.Engine == measure.GPU {
+			count[r.Texts["stage"]+", "+r.Texts["tables"]]++
+			if r.Values["device_bytes"] == 0 {
+				t.Errorf("%s: nothing is on the device", r.Name)
 			}
 		}
 	}
@@ -176,12 +187,7 @@ func TestForeignWithoutGPU(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range document.Mirrors {
-		if (m.Dead > 0) != (m.Stage != loaded) || m.Rows == 0 || m.Bytes == 0 {
-			t.Errorf("%+v", m)
-		}
-	}
-	if len(document.Mirrors) != 6 { // two daemons
-		t.Errorf("%d times the mirrors of a daemon", len(document.Mirrors))
+	if mirrors != 6 { // two daemons
+		t.Errorf("%d times the mirrors of a daemon", mirrors)
 	}
 }

@@ -24,7 +24,7 @@ import (
 type world struct {
 	options
 	env     *harness.Env
-	where   string // circumstances of the measurement
+	run     *measure.Run
 	cluster *harness.Cluster
 	source  *harness.Cluster // nil: there are no foreign tables
 	modes   []*mode
@@ -100,9 +100,14 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 			w = nil
 		}
 	}()
-	if err := w.prepare(); err != nil {
+	if err := w.prepare(ctx); err != nil {
 		return w, err
 	}
+	for name, value := range map[string]any{"sf": o.sf, "rows": o.rows, "runs": o.runs, "workers": o.workers, "devices": o.devices, "parts": o.parts} {
+		w.run.Parameter(name, value)
+	}
+	w.run.Chosen("queries", o.queries)
+	w.run.Server(w.env.Prefix.Version, o.settings())
 	if w.cluster, err = w.env.NewCluster("", o.settings()); err != nil {
 		return w, err
 	}
@@ -161,13 +166,20 @@ func (w *world) startSource(ctx context.Context) (s *harness.Session, err error)
 }
 
 // prepare finds the programs to run: the bundle's, or this repository's.
-func (w *world) prepare() (err error) {
+func (w *world) prepare(ctx context.Context) (err error) {
+	suite := "gpu-e2e"
+	switch {
+	case w.kept:
+		suite = "gpu-e2e-kept"
+	case w.foreign:
+		suite = "gpu-e2e-foreign"
+	}
 	if w.archive == "" {
 		if w.env, err = harness.Prepare(); err != nil {
 			return err
 		}
-		w.where = measure.Circumstances(w.env.Root)
-		return nil
+		w.run, err = w.common.Begin(ctx, w.env.Root, suite, w.out)
+		return err
 	}
 	dir := w.archive
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // not unpacked yet
@@ -184,8 +196,8 @@ func (w *world) prepare() (err error) {
 		return err
 	}
 	w.env = env
-	w.where = measure.CircumstancesOf(bundle.Commit)
-	return nil
+	w.run, err = w.common.BeginOf(ctx, suite, w.out, bundle.Commit)
+	return err
 }
 
 // cuda starts a daemon that gives every job to the GPU, with additional
@@ -259,7 +271,7 @@ func (w *world) close() error {
 // describe returns the circumstances of the measurement.
 func (w *world) describe() string {
 	return strings.Join([]string{
-		w.where, w.env.Prefix.Version,
+		w.run.String(), w.env.Prefix.Version,
 		fmt.Sprintf("TPC-H SF %g, %d workers, medians of %d runs", w.sf, w.workers, w.runs),
 	}, "; ")
 }

@@ -22,48 +22,53 @@ import (
 
 // measureMesh measures the links.
 func (b *bench) measureMesh(ctx context.Context) (err error) {
-	if b.Mesh, err = links.Discover(ctx, b.devices); err != nil {
+	if b.mesh, err = links.Discover(ctx, b.devices); err != nil {
 		return err
 	}
-	return b.Mesh.Print(os.Stdout)
+	return b.mesh.Print(os.Stdout)
 }
 
 // exchangeResult is an exchange of equal bytes between all pairs of devices.
 type exchangeResult struct {
-	How    string  `json:"how"`       // of the copies
-	MB     int64   `json:"mb"`        // a pair
-	Packet int64   `json:"packet_kb"` // 0: chosen by the exchange
-	Batch  int     `json:"batch"`
-	MS     float64 `json:"ms"`
-	GBps   float64 `json:"gbps"` // of each device, sent
+	How    string // of the copies
+	MB     int64  // a pair
+	Packet int64  // KB; 0: chosen by the exchange
+	Batch  int
+	MS     float64
+	GBps   float64 // of each device, sent
 	// Links is the measured rate of a link while both directions are busy.
-	Links float64 `json:"links_gbps"`
+	Links float64
 	// Plain is the rate of the same bytes as one copy for each pair, without an exchange.
-	Plain float64 `json:"plain_gbps"`
+	Plain float64
 	// Trace is the host's steps of an exchange, if asked for.
-	Trace []string `json:"trace,omitempty"`
+	Trace []string
 }
 
-// required is the part of the links' rate that an exchange of enough bytes has to reach, and
-// enough how many MB a pair these are.
-const (
-	required = 0.90
-	enough   = 256
-)
+func (r *exchangeResult) result() measure.Result {
+	name := fmt.Sprintf("exchange of %d MB a pair", r.MB)
+	if r.Packet > 0 {
+		name += fmt.Sprintf(", packets of %d KB", r.Packet)
+	}
+	return measure.Result{Name: name, Engine: r.How, Ms: []float64{r.MS}, Values: map[string]float64{
+		"gb/s": r.GBps, "links_gb/s": r.Links, "plain_gb/s": r.Plain, "batch": float64(r.Batch)}}
+}
+
+// enough is how many MB a pair an exchange has whose rate has a bar.
+const enough = 256
 
 // measureExchange times exchanges between all devices.
 func (b *bench) measureExchange(ctx context.Context) error {
-	if b.Mesh == nil {
+	if b.mesh == nil {
 		if err := b.measureMesh(ctx); err != nil {
 			return err
 		}
 	}
-	m, err := b.Mesh.Mesh()
+	m, err := b.mesh.Mesh()
 	if err != nil {
 		return err
 	}
 	links := 0.0
-	for _, p := range b.Mesh.Pairs {
+	for _, p := range b.mesh.Pairs {
 		links = max(links, p.BothWays)
 	}
 	rows := []string{"copies\tMB a pair\tpacket KB\tbatch\tms\tGB/s each\tof the links\tof plain copies"}
@@ -74,12 +79,12 @@ func (b *bench) measureExchange(ctx context.Context) error {
 			return err
 		}
 		r.Links = links
-		b.Exchange = append(b.Exchange, r)
+		b.results = append(b.results, r.result())
 		rows = append(rows, fmt.Sprintf("%s\t%d\t%d\t%d\t%.2f\t%.0f\t%.2f\t%.2f",
 			r.How, r.MB, r.Packet, r.Batch, r.MS, r.GBps, r.GBps/max(links, 1), r.GBps/max(r.Plain, 1)))
 		traces = append(traces, r.Trace...)
-		if c.way == engines && r.MB >= enough && c.config.Packet == 0 && r.GBps < required*links {
-			b.wrong++
+		if c.way == engines && r.MB >= enough && c.config.Packet == 0 && links > 0 {
+			b.misses("exchange", ofLinks, r.GBps/links)
 		}
 	}
 	if err := measure.Table(os.Stdout, rows...); err != nil {

@@ -22,19 +22,44 @@ import (
 
 // joinResult is one way to execute a case.
 type joinResult struct {
-	Case      string      `json:"case"`
-	How       string      `json:"how"`           // alone, or the strategy over all devices
-	Way       string      `json:"way,omitempty"` // that rows are sent in
-	Chosen    bool        `json:"chosen"`
-	Algorithm string      `json:"algorithm"`
-	Ranges    string      `json:"ranges,omitempty"` // of both sides; none: by default
-	Blocks    int         `json:"blocks,omitempty"`
-	MS        float64     `json:"ms"`              // of the host, from entry to return
-	Ratio     float64     `json:"ratio,omitempty"` // of the time on one device
-	GB        float64     `json:"gb"`              // sent to other devices
-	Sent      [][]float64 `json:"sent_ms,omitempty"`
-	Phases    []string    `json:"phases,omitempty"` // of each device
-	refused   error       // joincore.ErrBudget or ErrUnsupported: the case is not joined this way
+	Case      string
+	How       string // alone, or the strategy over all devices
+	Way       string // that rows are sent in
+	Chosen    bool
+	Algorithm string
+	Ranges    string // of both sides; none: by default
+	Blocks    int
+	MS        float64 // of the host, from entry to return
+	Ratio     float64 // of the time on one device
+	GB        float64 // sent to other devices
+	Sent      [][]float64
+	Phases    []string // of each device
+	refused   error    // joincore.ErrBudget or ErrUnsupported: the case is not joined this way
+}
+
+const (
+	// Names of values, as bars have them.
+	ofOne  = "of one"
+	ofBest = "of the best"
+	ofHalf = "of half the rows"
+	// ofChosen is the name of the bars of the way that was chosen, in any case.
+	ofChosen = "chosen"
+	alone    = "alone"
+)
+
+// result returns the way as a result of the document. A case may be tried in one way with
+// several settings, which its engine names.
+func (r *joinResult) result() measure.Result {
+	engine := strings.TrimSpace(r.How + " " + r.Way)
+	if r.Ranges != "" || r.Blocks > 0 {
+		engine += fmt.Sprintf(", %s ranges, %d blocks", r.Ranges, r.Blocks)
+	}
+	m := measure.Result{Name: r.Case, Engine: engine, Ms: []float64{r.MS}, Texts: map[string]string{"algorithm": r.Algorithm},
+		Values: map[string]float64{ofOne: r.Ratio, "gb_sent": r.GB}}
+	if r.Chosen {
+		m.Texts["chosen"] = "yes"
+	}
+	return m
 }
 
 // measureJoins times joins on one device and on all.
@@ -54,9 +79,9 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		b.wrong += judge(c, results, b.Joins)
+		b.judge(c, c.name, results)
 		for _, r := range results {
-			rows = append(rows, r.row(c.bar))
+			rows = append(rows, r.row(measure.BarOf(suite, c.name, ofOne)))
 			if r.refused != nil {
 				notes = append(notes, fmt.Sprintf("%s, %s: %v", r.Case, r.How, r.refused))
 			}
@@ -79,10 +104,10 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 }
 
 // row is a result's line in the table of all joins.
-func (r *joinResult) row(bar float64) string {
+func (r *joinResult) row(bar measure.Bar) string {
 	limit, chosen, ms, ratio, sent := "", "", "-", "-", "-"
-	if r.How != alone && r.How != unified && bar > 0 {
-		limit = fmt.Sprintf("%.2f", bar)
+	if r.How != alone && r.How != unified {
+		limit = bar.String()
 	}
 	if r.Chosen {
 		chosen = "*"
@@ -97,21 +122,13 @@ func (r *joinResult) row(bar float64) string {
 func (b *bench) record(results []joinResult) {
 	for _, r := range results {
 		if r.refused == nil {
-			b.Joins = append(b.Joins, r)
+			b.joins, b.results = append(b.joins, r), append(b.results, r.result())
 		}
 	}
 }
 
-// Bars of the choice, against the best way and against one device; and of twice the rows.
-const (
-	ofBest  = 1.05
-	ofAlone = 1.03
-	ofTwice = 2.05
-	alone   = "alone"
-)
-
-// judge returns how many bars a case misses. before has the results of earlier cases.
-func judge(c joinCase, results, before []joinResult) (missed int) {
+// judge counts the bars that a case misses: those of the choice, and those of a name.
+func (b *bench) judge(c joinCase, name string, results []joinResult) {
 	best := results[0]
 	for _, r := range results {
 		if r.How != unified && r.refused == nil && r.MS < best.MS {
@@ -119,19 +136,20 @@ func judge(c joinCase, results, before []joinResult) (missed int) {
 		}
 	}
 	for _, r := range results {
-		if r.Chosen && (r.refused != nil || r.MS > ofBest*best.MS || r.MS > ofAlone*results[0].MS) {
-			missed++
+		switch {
+		case !r.Chosen:
+		case r.refused != nil:
+			b.wrong++
+		case !b.misses(ofChosen, ofBest, r.MS/best.MS):
+			b.misses(ofChosen, ofOne, r.MS/results[0].MS)
 		}
 	}
-	if c.bar > 0 && best.Ratio > c.bar {
-		missed++
-	}
-	for _, r := range before {
-		if r.Case == c.twice && r.Chosen && best.MS > ofTwice*r.MS {
-			missed++
+	b.misses(name, ofOne, best.Ratio)
+	for _, r := range b.joins {
+		if r.Case == c.twice && r.Chosen {
+			b.misses(name, ofHalf, best.MS/r.MS)
 		}
 	}
-	return missed
 }
 
 // timeJoin times a case alone and in the given ways, and verifies each result.

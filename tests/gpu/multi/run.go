@@ -22,12 +22,10 @@ import (
 
 // bench is a run of the program and its results.
 type bench struct {
-	Measured string           `json:"measured"`
-	Mesh     *links.Facts     `json:"mesh,omitempty"`
-	Exchange []exchangeResult `json:"exchange,omitempty"`
-	Emulated []emulatedResult `json:"emulated,omitempty"`
-	Joins    []joinResult     `json:"joins,omitempty"`
-	Host     []hostResult     `json:"host,omitempty"`
+	mesh     *links.Facts
+	emulated []emulatedResult
+	joins    []joinResult // of all cases so far
+	results  []measure.Result
 
 	devices  []int
 	repeats  int
@@ -39,6 +37,18 @@ type bench struct {
 	unified  bool
 	shrink   int
 	wrong    int // results that miss what is required
+}
+
+// suite is the name of the results and of their bars.
+const suite = "bench-multi"
+
+// misses reports whether a value misses the bar of a name, which it then counts.
+func (b *bench) misses(name, value string, v float64) bool {
+	missed := !measure.BarOf(suite, name, value).Met(v)
+	if missed {
+		b.wrong++
+	}
+	return missed
 }
 
 // ordinals returns the devices that the flag names: the first ones for a number alone.
@@ -106,12 +116,12 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		umj     = flags.Bool("unified", false, "also join over unified memory, where the probe side has at most 2^24 rows")
 		shrink  = flags.Int("shrink", 1, "divide the memory that joins have on each device by this")
 	)
-	described := columndata.Flags(flags)
+	described, common := columndata.Flags(flags), measure.NewFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	b := &bench{
-		Measured: measure.CircumstancesBuilt(), repeats: max(*repeats, 1), hostRows: *rows,
+		repeats: max(*repeats, 1), hostRows: *rows,
 		phases: *phases, unified: *umj, shrink: max(*shrink, 1),
 	}
 	var err error
@@ -131,7 +141,17 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	if b.sweep, err = axesOf(*sweep); err != nil {
 		return err
 	}
-	fmt.Println(b.Measured)
+	run, err := common.BeginBuilt(ctx, suite, *out)
+	if err != nil {
+		return err
+	}
+	run.Parameter("devices", *devices)
+	run.Chosen("only", *only)
+	run.Chosen("cases", *cases)
+	run.Parameter("runs", b.repeats)
+	run.Parameter("host_rows", b.hostRows)
+	run.Parameter("shrink", b.shrink)
+	fmt.Println(run)
 	for _, p := range parts {
 		if chosen != nil && !slices.Contains(chosen, p.name) {
 			continue
@@ -141,9 +161,12 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		if err != nil {
 			err = fmt.Errorf("%s: %w", p.name, err)
 		}
-		if err := errors.Join(err, measure.WriteJSON(*out, b)); err != nil {
+		if err := errors.Join(err, run.Save(measure.Distinct(b.results))); err != nil {
 			return err
 		}
+	}
+	if err := run.Finish(measure.Distinct(b.results)); err != nil {
+		return err
 	}
 	if b.wrong > 0 {
 		return fmt.Errorf("%d results miss their bars", b.wrong)

@@ -131,7 +131,7 @@ func (b *bench) measureSweep(ctx context.Context, d *devices) error {
 				failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
 				continue
 			}
-			b.wrong += judge(c, results, nil)
+			b.judge(c, "", results)
 			rows = append(rows, a.name+"\t"+sweepRow(results))
 			b.record(results)
 		}
