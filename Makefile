@@ -13,6 +13,17 @@ SEED ?=
 KEPT ?=
 # FOREIGN=1: tpch measures queries over foreign tables.
 FOREIGN ?=
+# WORKERS="4 8": tpch also runs native plans with so many workers for each Gather.
+WORKERS ?=
+# SCAN=1: tpch also has DuckDB read PostgreSQL's tables, as pg_duckdb does.
+SCAN ?=
+# IDLE=1: benchmarks first wait, at most ten minutes, until the machine is idle.
+IDLE ?=
+# The result that bench-record keeps: the name of a file below build, or any file.
+SUITE ?=
+FILE ?=
+FORCE ?=
+CHECK ?=
 DIR ?=
 OUT ?= build/documents
 A ?=
@@ -44,7 +55,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load bench-scale-out sim regress-forced differential kept-check mirror-check faults soak sqllogic lint clean
+.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load bench-record bench-report bench-scale-out sim regress-forced differential kept-check mirror-check faults soak sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -103,29 +114,37 @@ documents: build ## write the jobs that sql/regress sends, to compare two trees:
 documents-diff: ## compare two such files: make documents-diff A=before B=build/documents
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check -diff-documents "$(abspath $(A))" "$(abspath $(B))"
 
+WAIT = $(if $(IDLE),-wait-idle 10m)
+
 duckdb:
 	@tools/build-duckdb.sh
 
-tpch: build $(if $(FOREIGN),,duckdb) ## run TPC-H natively and offloaded, and DuckDB: make tpch SF=1 QUERIES="3 5 10" RUNS=3 KEPT=1, or FOREIGN=1; writes build/tpch.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept) $(if $(FOREIGN),-foreign)
+tpch: build $(if $(FOREIGN),,duckdb) ## run TPC-H natively and offloaded, and DuckDB: make tpch SF=1 QUERIES="3 5 10" RUNS=3 KEPT=1 WORKERS="4 8" SCAN=1, or FOREIGN=1; writes build/tpch.json
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpch -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept) $(if $(FOREIGN),-foreign) $(if $(WORKERS),-workers "$(WORKERS)") $(if $(SCAN),-scan) $(WAIT)
 
 tpcds: build duckdb ## the same for the 99 queries of TPC-DS: make tpcds SF=1 RUNS=1 KEPT=1; writes build/tpcds.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept)
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench tpcds -sf $(SF) -queries "$(QUERIES)" $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept) $(WAIT)
 
 ablation: build duckdb ## measure what each correction of the cost model gains, over TPC-H and TPC-DS: make ablation SF=1 RUNS=3; writes build/ablation.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench ablation -sf $(SF) $(if $(RUNS),-runs $(RUNS))
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench ablation -sf $(SF) $(if $(RUNS),-runs $(RUNS)) $(WAIT)
 
 bench-join: build ## compare joins of 10 M rows with native plans: make bench-join KEPT=1; writes build/bench-join.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench join $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept)
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench join $(if $(RUNS),-runs $(RUNS)) $(if $(KEPT),-kept) $(WAIT)
 
 bench-kept: build ## measure columns that the daemon keeps: conditions, proofs, captures, changed blocks; writes build/bench-kept.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench kept $(if $(RUNS),-runs $(RUNS))
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench kept $(if $(RUNS),-runs $(RUNS)) $(WAIT)
 
 bench-mirror: build ## measure mirrors of another server's tables: load, stream, lag, what they cost; writes build/bench-mirror.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench mirror $(if $(RUNS),-runs $(RUNS)) $(if $(filter-out 1,$(SF)),-sf $(SF))
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench mirror $(if $(RUNS),-runs $(RUNS)) $(if $(filter-out 1,$(SF)),-sf $(SF)) $(WAIT)
 
 bench-load: build ## run joins and short transactions of many clients; writes build/bench-load.json
-	@cd tests && $(GO) run -buildvcs=false ./cmd/bench load
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench load $(WAIT)
+
+bench-record: ## keep a result in bench/results: make bench-record SUITE=tpch, or FILE=path; refuses one of a busy machine without FORCE=1
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench record $(if $(SUITE),-suite "$(SUITE)") $(if $(FILE),-file "$(abspath $(FILE))") $(if $(FORCE),-force)
+
+bench-report: ## make docs/benchmarks.md, its plots and the README's table of the recorded results; CHECK=1 only compares
+	@cd tests && $(GO) run -buildvcs=false ./cmd/bench report $(if $(CHECK),-check)
 
 bench-scale-out: build ## measure tables that two servers share, through postgres_fdw, with joins native and offloaded on them; writes build/bench-scale-out.json
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench scale-out $(if $(RUNS),-runs $(RUNS))

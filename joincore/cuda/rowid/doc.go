@@ -56,7 +56,7 @@
 // place. The work on rows remains, one piece for each instruction. A program so means the
 // same in both kernels, which have the same source. On an H100, an aggregate of 2^28 rows
 // takes 2.6 ms interpreted and 1.5 ms in its own kernel with one group, 4.5 and 2.2 ms
-// with 2^10 groups, 18.8 and 16.3 ms with 2^20 (docs/benchmark-results.md; bench-gpu
+// with 2^10 groups, 18.8 and 16.3 ms with 2^20 (docs/internals/gpu-kernels.md; bench-gpu
 // measures both, with -interpret and without it).
 //
 // This is partial evaluation of an interpreter with a fixed program (Futamura, 1971) by

@@ -11,7 +11,7 @@ import (
 )
 
 // Specialise says when kernels are compiled for single programs. The package's documentation says what
-// such a kernel gains; compiling took 0.57 s for each program on an H100 (docs/benchmark-results.md).
+// such a kernel gains; compiling took 0.57 s for each program on an H100 (docs/internals/gpu-kernels.md).
 type Specialise struct {
 	// Text returns the PTX of the kernels (kernels.Fixed).
 	Text func(major, minor int) (string, error)

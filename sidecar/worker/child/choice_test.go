@@ -48,7 +48,7 @@ func (s sizes) plan(probe int) (*joincore.Plan, []*joincore.Relation) {
 	return p, inputs
 }
 
-// TestChoiceBySize: with the rates of the machines that docs/benchmark-results.md describes, a
+// TestChoiceBySize: with the default rates of GPUs, a
 // job gets further devices from some size on and keeps them at all larger ones, as long as the
 // devices can hold what each of them reads whole; and every device pays.
 func TestChoiceBySize(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"gpujoin/tests/bench/kept"
 	"gpujoin/tests/bench/load"
 	"gpujoin/tests/bench/mirror"
+	"gpujoin/tests/bench/record"
+	"gpujoin/tests/bench/report"
 	"gpujoin/tests/bench/scaleout"
 	"gpujoin/tests/bench/sim"
 	"gpujoin/tests/command"
@@ -27,6 +29,8 @@ func main() {
 		{Name: "tpch", Purpose: "the queries of TPC-H", Run: tpch.Run},
 		{Name: "tpcds", Purpose: "the queries of TPC-DS", Run: tpcds.Run},
 		{Name: "ablation", Purpose: "what each correction of the cost model gains", Run: ablation.Run},
+		{Name: "record", Purpose: "keep a result in bench/results", Run: record.Run},
+		{Name: "report", Purpose: "make the documents that show recorded results", Run: report.Run},
 		{Name: "sim", Purpose: "figures of the MG-Join paper, in the simulator", Run: sim.Run},
 	})
 }
