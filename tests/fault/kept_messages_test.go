@@ -21,7 +21,9 @@ func (w *world) storedTable(t *testing.T) (change func()) {
 		exec(t, s, "drop table stored")
 		_ = s.Close()
 	})
+	exec(t, s, "set synchronous_commit = on") // otherwise VACUUM may not see yet that the rows are committed
 	exec(t, s, "create table stored with (fillfactor = 50) as select * from fact")
+	exec(t, s, "reset synchronous_commit")
 	exec(t, s, "vacuum analyze stored")
 	turn := 0
 	return func() {
