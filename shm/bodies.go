@@ -177,10 +177,11 @@ const (
 	FailArithmetic // a value is out of range, not a number, or divided by zero
 	FailShare      // the role's share of the memory is in use
 	FailResources  // the system has no more descriptors, mappings or memory
+	FailSource     // a foreign server failed; the text ends with its SQLSTATE in brackets
 )
 
 var failureNames = [...]string{
-	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal", "arithmetic", "share", "resources",
+	"", "protocol", "version", "unsupported", "busy", "budget", "provider", "stopping", "internal", "arithmetic", "share", "resources", "source",
 }
 
 // FailureNames returns the names of all failures.

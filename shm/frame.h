@@ -219,7 +219,8 @@ enum gj_failure
 	GJ_FAIL_INTERNAL = 8,
 	GJ_FAIL_ARITHMETIC = 9,		/* a value is out of range or not a number */
 	GJ_FAIL_SHARE = 10,			/* the role's share of the memory is in use */
-	GJ_FAIL_RESOURCES = 11		/* the system has no more descriptors, mappings or memory */
+	GJ_FAIL_RESOURCES = 11,		/* the system has no more descriptors, mappings or memory */
+	GJ_FAIL_SOURCE = 12			/* a foreign server; the text ends with its SQLSTATE in brackets */
 };
 
 struct gj_failed

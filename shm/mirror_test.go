@@ -71,6 +71,7 @@ var constants = map[string]int64{
 	"GJ_FAIL_UNSUPPORTED": int64(FailUnsupported), "GJ_FAIL_BUSY": int64(FailBusy), "GJ_FAIL_BUDGET": int64(FailBudget),
 	"GJ_FAIL_PROVIDER": int64(FailProvider), "GJ_FAIL_STOPPING": int64(FailStopping), "GJ_FAIL_INTERNAL": int64(FailInternal),
 	"GJ_FAIL_ARITHMETIC": int64(FailArithmetic), "GJ_FAIL_SHARE": int64(FailShare), "GJ_FAIL_RESOURCES": int64(FailResources),
+	"GJ_FAIL_SOURCE": int64(FailSource),
 }
 
 // signedBits returns a number as debug information has it.

@@ -9,6 +9,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/planjson"
 	"gpujoin/shm"
+	"gpujoin/sidecar/foreign"
 	"gpujoin/sidecar/memory"
 )
 
@@ -60,6 +61,9 @@ func toFailure(err error) *failure {
 	}
 	if errors.As(err, &f) {
 		return f
+	}
+	if text, ok := foreign.Explain(err); ok {
+		return &failure{shm.FailSource, text}
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	for _, c := range codes {

@@ -61,7 +61,7 @@ func (j *job) pinMirrors() error {
 		}
 		pin, err := j.srv.options.pinOf(m.Token, foreign.Peer{Cluster: j.cluster, Database: j.database})
 		if err != nil {
-			return failf(shm.FailProvider, "%v", err)
+			return err
 		}
 		j.mirrors.pins[m.Token] = pin
 	}

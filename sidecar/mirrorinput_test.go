@@ -320,7 +320,7 @@ func TestUnknownPosition(t *testing.T) {
 	}
 	none := start(t, nil, nil).dial(1)
 	_, err = none.Open(shm.Open{}, scanJob(10, ""))
-	wantFailure(t, err, shm.FailProvider)
+	wantFailure(t, err, shm.FailSource)
 }
 
 // TestAbandonedRead: a job that ends while it reads ends the read, and gives its position back.

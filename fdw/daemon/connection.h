@@ -75,6 +75,7 @@ typedef enum GjFault
 	GJ_FAULT_SILENT,			/* it cannot be reached, or does not answer */
 	GJ_FAULT_BUSY,				/* it lacks memory or descriptors for the job */
 	GJ_FAULT_FAILING,			/* it gave up, or broke off */
+	GJ_FAULT_SOURCE,			/* not: a foreign server is at fault */
 	GJ_NFAULTS
 } GjFault;
 

@@ -118,6 +118,8 @@ fault_of(uint32 code)
 		case GJ_FAIL_UNSUPPORTED:
 		case GJ_FAIL_ARITHMETIC:
 			return GJ_FAULT_NONE;	/* this job's values or nodes */
+		case GJ_FAIL_SOURCE:
+			return GJ_FAULT_SOURCE;
 		default:
 			return GJ_FAULT_FAILING;
 	}

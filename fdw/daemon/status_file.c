@@ -318,7 +318,7 @@ gj_breaker_failed(const char *socket, double bytes, GjFault fault,
 	Outage	   *outage = &outages[fault];
 	uint64		now = gj_now_us();
 
-	if (fault == GJ_FAULT_NONE)
+	if (fault == GJ_FAULT_NONE || fault == GJ_FAULT_SOURCE)
 		return;
 	select_socket(socket);
 	/* an old failure says nothing about this one */

@@ -16,6 +16,7 @@ why_of(GjFault fault)
 		case GJ_FAULT_BUSY:
 			return GJ_WHY_BUSY;
 		case GJ_FAULT_FAILING:
+		case GJ_FAULT_SOURCE:
 			return GJ_WHY_FAILED;
 		default:
 			return GJ_WHY_UNSUITABLE;

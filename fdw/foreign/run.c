@@ -10,15 +10,31 @@
 
 #include "foreign/scan.h"
 #include "options.h"
+#include "source/source.h"
 
 /* How long a scan waits for memory at least: it is an error if there is none. */
 #define LEAST_QUEUE_MS 60000
 
+/* That of a foreign server, with which the daemon's reason ends. */
 static int
-sqlstate_of(GjFault fault)
+sqlstate_of_source(const char *reason)
 {
-	switch (fault)
+	const char *bracket = strrchr(reason, '[');
+	char		sqlstate[6];
+
+	if (bracket == NULL || strlen(bracket) != sizeof(sqlstate) + 1 || bracket[sizeof(sqlstate)] != ']')
+		return ERRCODE_CONNECTION_FAILURE;
+	strlcpy(sqlstate, bracket + 1, sizeof(sqlstate));
+	return gj_sqlstate_of(sqlstate);
+}
+
+static int
+sqlstate_of(const GjConnection *conn)
+{
+	switch (conn->fault)
 	{
+		case GJ_FAULT_SOURCE:
+			return sqlstate_of_source(conn->failure);
 		case GJ_FAULT_BUSY:
 			return ERRCODE_INSUFFICIENT_RESOURCES;
 		case GJ_FAULT_SILENT:
@@ -35,7 +51,7 @@ gj_scan_failed(const GjConnection *conn, Oid relid)
 	const char *name = get_rel_name(relid);
 
 	ereport(ERROR,
-			(errcode(sqlstate_of(conn->fault)),
+			(errcode(sqlstate_of(conn)),
 			 errmsg("could not read foreign table \"%s\"", name != NULL ? name : "?"),
 			 gj_failure_detail(conn)));
 }

@@ -90,11 +90,14 @@ gpujoin_mirror(PG_FUNCTION_ARGS)
 	state = gj_answer_text(table, "state");
 	reason = gj_answer_text(table, "reason");
 	if (wait && strcmp(state, "ready") != 0)
+	{
+		gj_raise_answer(table, GetForeignServerIdByRelId(RelationGetRelid(rel)));
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("foreign table \"%s\" is not mirrored", RelationGetRelationName(rel)),
 				 reason[0] != '\0' ? errdetail_internal("%s", gj_as_sentence(reason)) : errdetail("Its state is %s.", state),
 				 errhint("See the view gpujoin.mirrors.")));
+	}
 	values[0] = CStringGetTextDatum(state);
 	values[1] = Int64GetDatum(gj_answer_count(table, "rows"));
 	values[2] = CStringGetTextDatum(reason);

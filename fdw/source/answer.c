@@ -90,16 +90,16 @@ gj_answer_element(JsonbContainer *array, uint32 i)
 
 /* The member "error", or NULL. */
 static JsonbContainer *
-error_of(const Jsonb *answer)
+error_of(JsonbContainer *answer)
 {
-	JsonbValue *error = member((JsonbContainer *) &answer->root, "error", jbvBinary, true);
+	JsonbValue *error = member(answer, "error", jbvBinary, true);
 
 	return error != NULL ? error->val.binary.data : NULL;
 }
 
-/* The code of an error.  Those of classes that are no errors, and malformed ones, are not taken. */
-static int
-code_of(const char *sqlstate)
+/* Those of classes that are no errors, and malformed ones, are not taken. */
+int
+gj_sqlstate_of(const char *sqlstate)
 {
 	if (strlen(sqlstate) != 5 || strspn(sqlstate, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 5 ||
 		(sqlstate[0] == '0' && sqlstate[1] <= '2'))
@@ -108,7 +108,7 @@ code_of(const char *sqlstate)
 }
 
 void
-gj_raise_answer(const Jsonb *answer, Oid serverid)
+gj_raise_answer(JsonbContainer *answer, Oid serverid)
 {
 	JsonbContainer *error = error_of(answer);
 	const ForeignServer *server;
@@ -125,7 +125,7 @@ gj_raise_answer(const Jsonb *answer, Oid serverid)
 	hint = gj_answer_text(error, "hint");
 	server = OidIsValid(serverid) ? GetForeignServerExtended(serverid, FSV_MISSING_OK) : NULL;
 	ereport(ERROR,
-			(errcode(code_of(sqlstate)),
+			(errcode(gj_sqlstate_of(sqlstate)),
 			 errmsg_internal("%s", message),
 			 detail[0] != '\0' ? errdetail_internal("%s", gj_as_sentence(detail)) : 0,
 			 hint[0] != '\0' ? errhint("%s", gj_as_sentence(hint)) : 0,
@@ -135,7 +135,7 @@ gj_raise_answer(const Jsonb *answer, Oid serverid)
 char *
 gj_answer_failure(const Jsonb *answer)
 {
-	JsonbContainer *error = error_of(answer);
+	JsonbContainer *error = error_of((JsonbContainer *) &answer->root);
 	const char *detail;
 
 	if (error == NULL)

@@ -46,7 +46,7 @@ gj_source_request(Oid serverid, Oid userid, enum gj_source_kind kind, const char
 
 	if (answer == NULL)
 		raise_silence(serverid, reached, reason);
-	gj_raise_answer(answer, serverid);
+	gj_raise_answer(&answer->root, serverid);
 	return answer;
 }
 

@@ -56,6 +56,9 @@ extern Oid	gj_mapping_of(Oid serverid, Oid userid);
 /* Why the user may not use the server; NULL: he may. */
 extern const char *gj_why_not_asked(Oid serverid, Oid userid);
 
+/* The permanent slot of the mapping of a server that applies to a user; empty: none. */
+extern const char *gj_slot_of(Oid serverid, Oid userid);
+
 /* Appends the member "source", and raises an error if the user may not use the server. */
 extern void gj_append_source(StringInfo json, Oid serverid, Oid userid);
 
@@ -108,8 +111,8 @@ extern char *gj_pin_members(const List *remotes, Oid serverid, Oid mapping, bool
 
 /* ---- source/answer.c ---- */
 
-/* Raises the error that an answer is, if it is one. */
-extern void gj_raise_answer(const Jsonb *answer, Oid serverid);
+/* Raises the error that an answer, or an element of one, has, if it has one. */
+extern void gj_raise_answer(JsonbContainer *answer, Oid serverid);
 
 /* If an answer is an error, its message, with the detail; else NULL. */
 extern char *gj_answer_failure(const Jsonb *answer);

@@ -32,6 +32,9 @@ extern bool gj_is_mirrorable(Oid relid);
 /* The name of a foreign table at its source, and of the schema. */
 extern char *gj_remote_name(Oid relid, char **schema);
 
+/* The same by the table's options.  NULL where the table, or its schema, does not exist. */
+extern char *gj_remote_name_by(Oid relid, const List *options, char **schema);
+
 /* The name of a column at the source. */
 extern char *gj_remote_column(Oid relid, AttrNumber attnum);
 
@@ -93,11 +96,14 @@ extern double gj_source_rows(Oid relid, Oid userid, double *bytes);
 extern Jsonb *gj_source_request(Oid serverid, Oid userid, enum gj_source_kind kind, const char *members);
 
 /*
- * Tells the daemon, if there is one, that a server or a mapping is not what it was: it
- * ends the session.  InvalidOid: of all mappings.  For use after a commit: there is no
+ * Tells the daemon, if there is one, that objects were dropped: it ends their sessions,
+ * or mirrors.  body is that of a request CLOSE, in UTF8.  For use after a commit: there is no
  * error, and no wait for the answer.  Returns false if there is no daemon.
  */
-extern bool gj_source_close(Oid serverid, Oid mapping);
+extern bool gj_source_close(const char *body);
+
+/* The code of an SQLSTATE that the daemon sent; that of any FDW error if it is not valid. */
+extern int	gj_sqlstate_of(const char *sqlstate);
 
 /*
  * The members of an answer.  A member that is missing or of another type is an

@@ -10,10 +10,21 @@ import (
 
 // errorJSON is the answer to a request that failed.
 func errorJSON(err error) []byte {
-	e := asError(err)
-	text, _ := json.Marshal(map[string]any{"error": map[string]string{ // strings: no error
-		"sqlstate": e.SQLState, "message": e.Message, "detail": e.Detail, "hint": e.Hint}})
+	text, _ := json.Marshal(map[string]*errorAnswer{"error": answerOf(err)}) // strings: no error
 	return text
+}
+
+// errorAnswer is an error as answers have it.
+type errorAnswer struct {
+	SQLState string `json:"sqlstate"`
+	Message  string `json:"message"`
+	Detail   string `json:"detail"`
+	Hint     string `json:"hint"`
+}
+
+func answerOf(err error) *errorAnswer {
+	e := asError(err)
+	return &errorAnswer{e.SQLState, e.Message, e.Detail, e.Hint}
 }
 
 // asError makes an error one that PostgreSQL can show.
@@ -28,6 +39,16 @@ func asError(err error) *source.Error {
 		return &source.Error{SQLState: "57014", Message: "the request was given up"}
 	}
 	return &source.Error{SQLState: "XX000", Message: "internal error of gpujoind", Detail: err.Error()}
+}
+
+// Explain returns the text of an error of a foreign server, which ends with its SQLSTATE; false:
+// it is another one.
+func Explain(err error) (text string, ok bool) {
+	var own *source.Error
+	if !errors.As(err, &own) {
+		return "", false
+	}
+	return own.Error(), true
 }
 
 // explained returns the message of an error with its detail, in one line, and its hint.

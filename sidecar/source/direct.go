@@ -2,10 +2,12 @@ package source
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -17,6 +19,7 @@ type Snapshot struct {
 	mu     sync.Mutex
 	conn   *pgxpool.Conn
 	locked map[Name]bool // before the snapshot was taken
+	failed error         // of the source, which has ended the snapshot
 }
 
 // Read says what is read of a table.
@@ -120,18 +123,25 @@ func (n *Snapshot) lockable(ctx context.Context, tables []Name) (string, error) 
 	return "LOCK TABLE " + strings.Join(list, ", ") + " IN ACCESS SHARE MODE; ", nil
 }
 
-// Copy reads a table and calls deliver with its rows, batch by batch. An error ends the
-// snapshot for all reads that follow.
+// Copy reads a table and calls deliver with its rows, batch by batch. An error of the
+// source ends the snapshot, and is that of all reads that follow.
 func (n *Snapshot) Copy(ctx context.Context, what Read, deliver func(*Batch) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.conn == nil {
 		return errLost.because("the snapshot was closed")
 	}
+	if n.failed != nil {
+		return n.failed
+	}
 	doing := "reading " + what.Table.String()
 	r := newCopyReader(len(what.Columns), deliver)
 	if _, err := n.conn.Conn().PgConn().CopyTo(ctx, r, what.statement()); err != nil {
-		return translate(doing, err)
+		var refused *pgconn.PgError
+		if err = translate(doing, err); errors.As(err, &refused) {
+			n.failed = err
+		}
+		return err
 	}
 	if !n.locked[what.Table] {
 		// The query has locked it. The snapshot sees the catalogue as it was, the function as it is.

@@ -78,6 +78,23 @@ func TestDaemonRestarts(t *testing.T) {
 	w.same(join)
 }
 
+// A foreign server that fails says nothing of the daemon: other joins go on in it.
+func TestSourceFailsAlone(t *testing.T) {
+	w := newWorld(t, shared, small+"create view broken as select id, 1 / (id - 50) as v from t")
+	w.imports(nil)
+	w.local.exec(`create table a as select i from generate_series(1, 20000) i; create table b as select i from generate_series(1, 20000) i; analyze a, b;
+		set gpujoin.debug_force = on`)
+	const join = "select count(*) from a join b using (i)"
+	for _, sql := range []string{"select count(v) from broken", "select count(v) from broken join a on a.i = broken.id"} {
+		for range 3 {
+			w.local.fails("22012", "division by zero", sql)
+		}
+		if p := w.local.plan(join); p.Jobs != 1 || len(p.Fallbacks) != 0 {
+			t.Errorf("after %s: %d jobs, %q", sql, p.Jobs, p.Fallbacks)
+		}
+	}
+}
+
 // The queries of TPC-H over foreign tables return the source's rows, forced or not.
 func TestTPCH(t *testing.T) {
 	const sf = 0.01
