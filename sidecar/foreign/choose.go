@@ -95,22 +95,38 @@ func (e *entry) chooseTable(w *wanted, at *mirror.Pin) choice {
 	return c
 }
 
-// unready returns why a table has no mirror that can be read.
-func (e *entry) unready(name source.Name) (reason, hint string) {
+// failure returns why the session, or the mirror of a table, fails now; nil: it does not.
+func (e *entry) failure(name source.Name) error {
 	status := e.session.Status()
-	var table *source.TableStatus
-	for i := range status.Tables {
-		if status.Tables[i].Name == name {
-			table = &status.Tables[i]
-		}
-	}
+	table := statusOf(&status, name)
 	switch {
 	case table == nil:
-		return "it is not mirrored yet", "its first query begins the mirror, or gpujoin.mirror"
+		return nil
 	case table.State == source.StateFailed && table.Reason != nil:
-		return explained(table.Reason)
-	case status.Reason != nil:
-		return explained(status.Reason)
+		return table.Reason
+	}
+	return status.Reason
+}
+
+// statusOf returns the state of a table that is wanted; nil: it is not.
+func statusOf(status *source.Status, name source.Name) *source.TableStatus {
+	for i := range status.Tables {
+		if status.Tables[i].Name == name {
+			return &status.Tables[i]
+		}
+	}
+	return nil
+}
+
+// unready returns why a table has no mirror that can be read.
+func (e *entry) unready(name source.Name) (reason, hint string) {
+	if why := e.failure(name); why != nil {
+		return explained(why)
+	}
+	status := e.session.Status()
+	table := statusOf(&status, name)
+	if table == nil {
+		return "it is not mirrored yet", "its first query begins the mirror, or gpujoin.mirror"
 	}
 	if wait := time.Until(table.Next); table.Reason != nil && wait > time.Second {
 		reason, hint = explained(table.Reason)

@@ -281,7 +281,7 @@ func TestTables(t *testing.T) {
 	}
 	w.opened[0].load("a")
 	w.opened[0].commit(true, "a", 1, 2)
-	if got := must[mirrorAnswer](w, p, KindMirror, with(tables, "wait_ms", -1)); got.Tables[0] != (mirrorState{source.StateReady, 2, ""}) {
+	if got := must[mirrorAnswer](w, p, KindMirror, with(tables, "wait_ms", -1)); got.Tables[0] != (mirrorState{source.StateReady, 2, "", nil}) {
 		t.Errorf("%+v", got)
 	}
 	if got := must[sizeAnswer](w, p, KindSize, tables); got.Tables[0].Rows != 2 || got.Tables[0].Bytes == 0 || got.Tables[1] != (tableSize{1000, 8192}) {
@@ -407,7 +407,7 @@ func TestMalformed(t *testing.T) {
 // FuzzDecode: no request makes a panic, and no error repeats the options.
 func FuzzDecode(f *testing.F) {
 	for kind, r := range map[Kind]object{
-		KindPin: pinRequest(sourceOf(1), tableOf("a")), KindClose: {"server": 1, "mapping": 0}, KindUnpin: {"token": "00"},
+		KindPin: pinRequest(sourceOf(1), tableOf("a")), KindClose: {"server": 1, "mapping": 0, "database": 3, "tables": []object{tableOf("a")}}, KindUnpin: {"token": "00"},
 		KindImport: {"source": sourceOf(1), "schema": "public", "only": []string{"x"}},
 	} {
 		text, err := json.Marshal(r)

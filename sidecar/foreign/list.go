@@ -81,8 +81,9 @@ func (e *entry) list(device func(content uint64) int64) (out []Mirror) {
 		m := Mirror{
 			Cluster: e.cluster, Database: e.database, Server: e.server, Mapping: e.mapping, Schema: t.Name.Schema, Table: t.Name.Table, State: string(t.State),
 			Position: formatLSN(status.Position), LagBytes: status.LagBytes, LagUS: status.Lag.Microseconds(), Retained: status.Retained,
-			Loaded: t.Rows, Total: -1, Since: t.Since.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+			Loaded: t.Rows, Total: -1,
 		}
+		since := t.Since
 		if planned := e.planned(t.Name); planned != nil {
 			m.Total = int64(planned.Rows)
 		}
@@ -91,13 +92,14 @@ func (e *entry) list(device func(content uint64) int64) (out []Mirror) {
 		}
 		switch {
 		case status.State == source.StateConnecting, status.State == source.StateFailed:
-			m.State = string(status.State)
+			m.State, since = string(status.State), status.Since
 			m.Reason, m.Hint = e.unready(t.Name)
 		case t.State != source.StateReady:
 			m.Reason, m.Hint = e.unready(t.Name)
 		case status.State == source.StateBehind:
-			m.State = string(source.StateBehind)
+			m.State, since = string(source.StateBehind), status.Since
 		}
+		m.Since = since.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 		out = append(out, m)
 	}
 	return out

@@ -18,6 +18,7 @@ type mirrorState struct {
 	State  source.State `json:"state"`
 	Rows   int64        `json:"rows"`
 	Reason string       `json:"reason"`
+	Error  *errorAnswer `json:"error,omitempty"` // why the table has no mirror
 }
 
 var errNoMirrors = &source.Error{SQLState: "55000", Message: "gpujoind mirrors no tables", Hint: "set mirror-memory in its configuration"}
@@ -57,6 +58,9 @@ func (e *entry) mirror(ctx context.Context, r *request) (any, error) {
 		}
 		if t.State != source.StateReady {
 			t.Reason, _ = e.unready(n)
+			if why := e.failure(n); why != nil {
+				t.Error = answerOf(source.OfTable(n, why))
+			}
 		}
 		if status.State == source.StateFailed {
 			t.State = source.StateFailed

@@ -19,6 +19,7 @@ type Error struct {
 	Message  string // lower case, no full stop
 	Detail   string // "" if there is none
 	Hint     string // what to do
+	ofTable  bool   // Message is of a table that it does not name
 	cause    error
 }
 

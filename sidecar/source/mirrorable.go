@@ -1,11 +1,23 @@
 package source
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // direct is an Error of a table that is read directly. It is a reason that EXPLAIN shows,
 // with what would make the table mirrorable.
 func direct(message, hint string) *Error {
-	return &Error{SQLState: "0A000", Message: message, Hint: hint}
+	return &Error{SQLState: "0A000", Message: message, Hint: hint, ofTable: true}
+}
+
+// OfTable returns an error of a table's mirror as one that names the table, where it does not.
+func OfTable(name Name, err error) error {
+	var e *Error
+	if !errors.As(err, &e) || !e.ofTable {
+		return err
+	}
+	return (&Error{SQLState: e.SQLState, Message: "table " + name.String() + " cannot be mirrored", Detail: e.Message, Hint: e.Hint}).from(err)
 }
 
 // ofRelation returns why a relation cannot be mirrored, whatever its columns are.

@@ -46,8 +46,40 @@ func (s *Session) run() {
 			pause = backoff(failures, firstPause, mostPause)
 		}
 		s.log.Warn("the source is not attended to", "error", err, "pause", pause)
-		s.update(func() { s.live, s.reason = false, err })
-		sleep(s.ctx, pause)
+		s.update(func() {
+			if s.live || s.failing() != hopeless(err) {
+				s.since = time.Now()
+			}
+			s.live, s.reason = false, err
+			s.attempts++
+		})
+		s.pause(pause)
+	}
+}
+
+// shortPause is the pause between attempts while somebody waits for the source.
+const shortPause = 500 * time.Millisecond
+
+// pause waits before the next attempt.
+func (s *Session) pause(pause time.Duration) {
+	began := time.Now()
+	for {
+		left := pause
+		if s.awaited() {
+			left = min(pause, shortPause)
+		}
+		if left -= time.Since(began); left <= 0 {
+			return
+		}
+		wait := time.NewTimer(left)
+		select {
+		case <-s.ctx.Done():
+			wait.Stop()
+			return
+		case <-s.hurry:
+		case <-wait.C:
+		}
+		wait.Stop()
 	}
 }
 
@@ -99,7 +131,7 @@ func (s *Session) attend(m *stream) error {
 		hangUp(conn)
 		return err
 	}
-	s.update(func() { s.live, s.reason = true, nil })
+	s.update(func() { s.live, s.since, s.reason = true, time.Now(), nil })
 	err = s.serve(ctx, cancel, m, f, sl)
 	if !Passing(err) {
 		// The same stream would fail again.

@@ -32,6 +32,7 @@ const memoryPause = 5 * time.Minute
 // Status is what a session does now.
 type Status struct {
 	State    State
+	Since    time.Time     // of StateConnecting, StateFailed and StateBehind
 	Reason   error         // of StateConnecting and StateFailed
 	Position LSN           // everything committed before is in the mirrors
 	LagBytes int64         // from Position to the source's newest known position
@@ -64,9 +65,13 @@ type Session struct {
 	positions positions
 	published published
 	wake      chan struct{} // of capacity 1: a table is wanted
+	hurry     chan struct{} // of capacity 1: somebody waits for the source
 
 	mu       sync.Mutex
-	live     bool // the stream is being applied
+	live     bool      // the stream is being applied
+	since    time.Time // live and failing have their values
+	attempts int       // to attend to the source, that have ended
+	waiting  int       // callers of Wait and WaitFor
 	reason   error
 	retained int64
 	load     *loadInfo
@@ -120,15 +125,16 @@ func Open(o Options, target Target, log *slog.Logger) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{options: o, target: target, log: log, server: server, wake: make(chan struct{}, 1),
-		entries: map[Name]*entry{}, changed: make(chan struct{})}
+	s := &Session{options: o, target: target, log: log, server: server, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		since: time.Now(), entries: map[Name]*entry{}, changed: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.asker = asker{connect: server.plain, ended: s.ctx}
 	s.all.Go(s.run)
 	return s, nil
 }
 
-// Close ends the session and its connections. A permanent slot remains.
+// Close ends the session and its connections. A permanent slot remains, and a publication; see
+// Remove.
 func (s *Session) Close() {
 	s.cancel()
 	s.all.Wait()
@@ -169,8 +175,40 @@ func (s *Session) wanted(name Name) bool {
 	return s.entries[name] != nil
 }
 
-// Wait returns when a table that is wanted is ready, or with the reason when it has failed.
+// wait counts a caller who waits for the source, until done is called: pauses are short meanwhile.
+func (s *Session) wait() (done func()) {
+	s.mu.Lock()
+	s.waiting++
+	s.mu.Unlock()
+	select {
+	case s.hurry <- struct{}{}:
+	default:
+	}
+	return func() {
+		s.mu.Lock()
+		s.waiting--
+		s.mu.Unlock()
+	}
+}
+
+// awaited reports whether somebody waits for the source.
+func (s *Session) awaited() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting > 0
+}
+
+// Wait returns when a table that is wanted is ready, or with the reason when it has failed. What
+// has failed before the call is tried once more, at once: somebody may have repaired it.
 func (s *Session) Wait(ctx context.Context, name Name) error {
+	defer s.wait()()
+	s.mu.Lock()
+	attempts, failures := s.attempts, 0
+	if e := s.entries[name]; e != nil && e.state != StateReady {
+		e.due, failures = time.Now(), e.failures
+	}
+	s.mu.Unlock()
+	s.nudge()
 	for {
 		s.mu.Lock()
 		e, changed := s.entries[name], s.changed
@@ -178,8 +216,11 @@ func (s *Session) Wait(ctx context.Context, name Name) error {
 		var reason error
 		if e != nil {
 			state, reason = e.state, e.reason
+			if state == StateFailed && e.failures == failures {
+				state = StateLoading // tried again
+			}
 		}
-		if s.reason != nil && hopeless(s.reason) {
+		if s.failing() && s.attempts > attempts {
 			state, reason = StateFailed, s.reason
 		}
 		s.mu.Unlock()
@@ -258,6 +299,7 @@ func (s *Session) Age() (time.Duration, bool) { return s.positions.age(time.Now(
 // WaitFor returns when the mirrors have reached a position. When ctx ends before, the error
 // says how far they are behind, and why.
 func (s *Session) WaitFor(ctx context.Context, at LSN) error {
+	defer s.wait()()
 	err := s.waitFor(ctx, at)
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -285,15 +327,18 @@ func (s *Session) Status() Status {
 		}
 	}
 	switch {
-	case s.reason != nil && hopeless(s.reason):
-		now.State = StateFailed
+	case s.failing():
+		now.State, now.Since = StateFailed, s.since
 	case !s.live && len(s.entries) > 0:
-		now.State = StateConnecting
+		now.State, now.Since = StateConnecting, s.since
 	case now.State == StateReady && since > behindTime:
-		now.State = StateBehind
+		now.State, now.Since = StateBehind, time.Now().Add(behindTime-since)
 	}
 	return now
 }
+
+// failing reports whether somebody must act until the source is attended to. The caller holds mu.
+func (s *Session) failing() bool { return s.reason != nil && hopeless(s.reason) }
 
 func compareNames(a, b Name) int {
 	if c := strings.Compare(a.Schema, b.Schema); c != 0 {
