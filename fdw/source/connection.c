@@ -170,17 +170,15 @@ gj_source_unpin(const char *token, bool others)
 }
 
 bool
-gj_source_close(Oid serverid, Oid mapping)
+gj_source_close(const char *body)
 {
 	MemoryContext before = CurrentMemoryContext;
 	const uint32 held_off = InterruptHoldoffCount;
 	volatile bool told = false;
-	char		json[64];
-	int			length = snprintf(json, sizeof(json), "{\"server\":%u,\"mapping\":%u}", serverid, mapping);
 
 	PG_TRY();
 	{
-		told = connect_daemon() && send_request(GJ_SOURCE_CLOSE, json, length);
+		told = connect_daemon() && send_request(GJ_SOURCE_CLOSE, body, strlen(body));
 	}
 	PG_CATCH();
 	{

@@ -152,6 +152,12 @@ option_of(const ForeignServer *server, const UserMapping *mapping, const char *n
 	return value != NULL ? value : "";
 }
 
+const char *
+gj_slot_of(Oid serverid, Oid userid)
+{
+	return option_of(GetForeignServer(serverid), GetUserMapping(userid, serverid), "slot");
+}
+
 void
 gj_append_source(StringInfo json, Oid serverid, Oid userid)
 {

@@ -91,7 +91,12 @@ gj_bool_option(const List *options, const char *name, bool otherwise)
 char *
 gj_remote_name(Oid relid, char **schema)
 {
-	const List *options = GetForeignTable(relid)->options;
+	return gj_remote_name_by(relid, GetForeignTable(relid)->options, schema);
+}
+
+char *
+gj_remote_name_by(Oid relid, const List *options, char **schema)
+{
 	const char *name = gj_option(options, "table_name");
 	const char *namespace = gj_option(options, "schema_name");
 

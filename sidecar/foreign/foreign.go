@@ -37,9 +37,13 @@ type Options struct {
 type Sources struct {
 	memory  mirror.Memory
 	options Options
-	open    func(source.Options, source.Target, *slog.Logger) (session, error) // set by tests
+	// Set by tests.
+	open   func(source.Options, source.Target, *slog.Logger) (session, error)
+	remove func(context.Context, source.Options) (source.Removed, error)
 
-	ending  sync.WaitGroup // of sessions that end
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	ending  sync.WaitGroup // of sessions that end, and of what is removed at sources
 	servers servers        // all that have mirrors
 
 	mu       sync.Mutex
@@ -50,12 +54,15 @@ type Sources struct {
 
 // New returns sources without sessions. Their mirrors take memory from m.
 func New(m mirror.Memory, o Options) *Sources {
-	return &Sources{memory: m, options: o, open: openSession, sessions: map[key]*entry{}, pins: map[string]*Pin{}}
+	s := &Sources{memory: m, options: o, open: openSession, remove: source.Remove, sessions: map[key]*entry{}, pins: map[string]*Pin{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
 }
 
 // Close ends all sessions, and waits until they have ended. All owners must have been closed,
 // and all pins been released.
 func (s *Sources) Close() {
+	s.stop()
 	s.mu.Lock()
 	s.closed = true
 	for _, e := range s.sessions {
@@ -115,7 +122,7 @@ func (s *Sources) answer(ctx context.Context, from Peer, kind Kind, body []byte)
 	case KindMirrors:
 		return s.list(from), nil
 	case KindClose:
-		s.end(from, r.Server, r.Mapping)
+		s.end(from, r)
 		return empty{}, nil
 	}
 	e, err := s.use(from, r.Source)

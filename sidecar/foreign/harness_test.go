@@ -237,6 +237,10 @@ type world struct {
 	memory  *heap
 	sources *Sources
 	opened  []*fake
+
+	mu      sync.Mutex
+	removed []source.Options // what was removed at sources
+	refuse  error            // the next removal fails with it
 }
 
 func newWorld(t *testing.T) *world {
@@ -252,6 +256,16 @@ func newWorld(t *testing.T) *world {
 		target.Received(1000)
 		w.opened = append(w.opened, f)
 		return f, nil
+	}
+	w.sources.remove = func(_ context.Context, o source.Options) (source.Removed, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err := w.refuse; err != nil {
+			w.refuse = nil
+			return source.Removed{}, err
+		}
+		w.removed = append(w.removed, o)
+		return source.Removed{}, nil
 	}
 	t.Cleanup(func() {
 		w.sources.Close()

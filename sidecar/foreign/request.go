@@ -34,6 +34,8 @@ type request struct {
 	Except  []string `json:"except"`  // IMPORT
 	Server  uint32   `json:"server"`  // CLOSE
 	Mapping uint32   `json:"mapping"` // CLOSE; 0: all
+	// CLOSE: a database that was dropped, instead of a server.
+	Database uint32 `json:"database"`
 
 	Table   *wanted        `json:"table"`   // CHECK
 	Columns []wantedColumn `json:"columns"` // CHECK
@@ -107,7 +109,7 @@ func decode(kind Kind, body []byte) (*request, error) {
 		missing = lacks(r.Token == "", "token")
 	case KindMirrors:
 	case KindClose:
-		missing = lacks(r.Server == 0, "server")
+		missing = lacks(r.Server == 0 && r.Database == 0, "server")
 	case KindImport:
 		missing = lacks(r.Source == nil, "source") + lacks(r.Schema == "", "schema")
 	case KindCheck:

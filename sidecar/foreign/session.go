@@ -59,6 +59,7 @@ type key struct {
 type entry struct {
 	key
 	digest  [sha256.Size]byte // of the options
+	options source.Options
 	session session
 	mirrors *mirror.Server
 	stop    context.CancelFunc // of work
@@ -68,6 +69,7 @@ type entry struct {
 	// Guarded by Sources.mu.
 	users   int // requests and pins
 	retired bool
+	remains *source.Options // that are to be removed at the source when the session has ended; nil: none
 
 	mu    sync.Mutex
 	begun map[source.Name]*source.Table // as they were when they began to load
@@ -102,15 +104,15 @@ func (s *Sources) use(from Peer, o *sourceOptions) (*entry, error) {
 	case old == nil && len(s.sessions) >= mostSessions:
 		return nil, errTooMany
 	}
-	e := &entry{key: k, digest: digest, users: 1, limit: s.options.Limit, begun: map[source.Name]*source.Table{}}
+	e := &entry{key: k, digest: digest, options: o.session(k), users: 1, limit: s.options.Limit, begun: map[source.Name]*source.Table{}}
 	e.mirrors = mirror.New(s.memory, mirror.Options{Limit: s.options.Limit, Held: s.servers.bytes, Gone: s.options.Gone})
 	log := s.options.Log.With("server", o.Server, "mapping", o.Mapping, "database", from.Database)
-	e.session, err = s.open(source.Options{Keywords: o.Keywords, Publication: o.Publication, Slot: o.Slot, MaxRetainedWAL: o.Retained},
-		source.Mirrored(e.mirrors, e.forms), log)
+	e.session, err = s.open(e.options, source.Mirrored(e.mirrors, e.forms), log)
 	if err != nil {
 		return nil, err
 	}
 	if old != nil {
+		old.remains = leftBy(old.options, e.options)
 		s.retire(old)
 	}
 	s.sessions[k] = e
@@ -165,20 +167,12 @@ func (s *Sources) close(e *entry) {
 	e.work.Wait()
 	e.mirrors.Reset(errReplaced)
 	s.servers.remove(e.mirrors)
+	if e.remains != nil {
+		s.removeAt(e.key, *e.remains)
+	}
 }
 
 var errReplaced = &source.Error{SQLState: "55000", Message: "the session with the source has ended"}
-
-// end retires the sessions of a server, of one mapping or of all.
-func (s *Sources) end(from Peer, server, mapping uint32) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for k, e := range s.sessions {
-		if k.cluster == from.Cluster && k.database == from.Database && k.server == server && (mapping == 0 || k.mapping == mapping) {
-			s.retire(e)
-		}
-	}
-}
 
 // servers are those whose mirrors share one limit. They are read under locks of each of them.
 type servers struct {

@@ -39,6 +39,7 @@ type Options struct {
 	Keywords       Keywords
 	Publication    string        // "": gpujoin
 	Slot           string        // a permanent slot of this name; "": a temporary one
+	Maker          string        // the comment on a publication that the session makes; "": none
 	MaxRetainedWAL int64         // bytes that the slot may hold back at the source; 0: 4 GB
 	Loaders        int           // connections that copy tables; 0: 4
 	Queue          int           // bytes of changes that wait to be applied; 0: 64 MB

@@ -144,7 +144,11 @@ func (s *server) publish(ctx context.Context, name string, tables []*Table) (pri
 // createPublication makes an empty publication. A table is added by a statement of its own,
 // because the role may own some of them only.
 func (s *server) createPublication(ctx context.Context, name string, tables []*Table) error {
-	_, err := s.pool.Exec(ctx, "CREATE PUBLICATION "+quoteIdentifier(name)+" WITH (publish = 'insert, update, delete, truncate')")
+	sql := "CREATE PUBLICATION " + quoteIdentifier(name) + " WITH (publish = 'insert, update, delete, truncate')"
+	if s.maker != "" { // in the same transaction
+		sql += "; COMMENT ON PUBLICATION " + quoteIdentifier(name) + " IS " + quoteLiteral(s.maker)
+	}
+	_, err := s.pool.Exec(ctx, sql)
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		switch e.Code {

@@ -15,6 +15,7 @@ import (
 type server struct {
 	pool   *pgxpool.Pool
 	config *pgconn.Config // of any connection; a copy for each
+	maker  string         // Options.Maker
 }
 
 // poolSize is for questions about the catalogue and for direct reads. Streams, loads and
@@ -38,7 +39,7 @@ func newServer(o Options) (*server, error) {
 	if err != nil {
 		return nil, translate("connecting", err)
 	}
-	return &server{pool: pool, config: config}, nil
+	return &server{pool: pool, config: config, maker: o.Maker}, nil
 }
 
 func (s *server) close() { s.pool.Close() }
