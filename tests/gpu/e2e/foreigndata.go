@@ -164,10 +164,11 @@ func refill(table string) string {
 	return fmt.Sprintf("create temp table again as table %[1]s; truncate %[1]s; insert into %[1]s select * from again; drop table again", table)
 }
 
-// more adds copies of a table's rows, with other keys.
-func more(table, key, condition string) string {
-	return fmt.Sprintf("create temp table more as select * from %[1]s where %[3]s; update more set %[2]s = %[2]s + 10000000000; insert into %[1]s select * from more; drop table more",
-		table, key, condition)
+// more adds copies of a table's rows, with other keys and higher prices: a query that sorts by
+// prices and has a limit must not have to choose between a row and its copy.
+func more(table, key, price, condition string) string {
+	return fmt.Sprintf("create temp table more as select * from %[1]s where %[4]s; update more set %[2]s = %[2]s + 10000000000, %[3]s = %[3]s + 0.37; insert into %[1]s select * from more; drop table more",
+		table, key, price, condition)
 }
 
 // stages returns all stages. The first changes leave bits of deleted rows in the mirrors;
@@ -182,9 +183,9 @@ func (w *world) stages() []stage {
 				"insert into fact1 select id + 100000000000, k, (v + 5) % 1000 from fact1 where id % 20 = 7"},
 			{"dimension", "update dimension set v = (v + 17) % 1000 where k % 20 = 0"},
 			{"lineitem", "update lineitem set l_discount = 0.05, l_quantity = l_quantity + 1 where l_orderkey % 32 = 1; delete from lineitem where l_orderkey % 64 = 2; " +
-				more("lineitem", "l_orderkey", "l_orderkey % 64 = 3")},
+				more("lineitem", "l_orderkey", "l_extendedprice", "l_orderkey % 64 = 3")},
 			{"orders", "update orders set o_orderpriority = '1-URGENT', o_totalprice = o_totalprice + 1 where o_orderkey % 32 = 1; delete from orders where o_orderkey % 64 = 2; " +
-				more("orders", "o_orderkey", "o_orderkey % 64 = 3")},
+				more("orders", "o_orderkey", "o_totalprice", "o_orderkey % 64 = 3")},
 			{"partsupp", "update partsupp set ps_supplycost = ps_supplycost + 0.5 where ps_partkey % 10 = 0"},
 			{"customer", "update customer set c_mktsegment = 'BUILDING', c_acctbal = c_acctbal + 1 where c_custkey % 16 = 1"},
 			{"part", "update part set p_type = 'PROMO BURNISHED COPPER' where p_partkey % 20 = 1"},
