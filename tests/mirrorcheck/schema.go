@@ -2,6 +2,9 @@ package mirrorcheck
 
 import "fmt"
 
+// truncating is the table that a writer empties and fills again.
+const truncating = "batch"
+
 // sizes are the numbers of rows of the source's tables.
 type sizes struct{ accounts, products, docs, swaps, batch, big, loose int }
 
