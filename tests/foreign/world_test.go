@@ -42,7 +42,7 @@ func run(m *testing.M) int {
 
 func start(o foreign.Options) (*foreign.World, error) {
 	// each test has a slot, and one more while its tables load
-	settings := harness.Settings{"shared_buffers": "64MB", "lock_timeout": "'30s'", "max_replication_slots": "60", "max_wal_senders": "60"}
+	settings := harness.Settings{"shared_buffers": "64MB", "lock_timeout": "'30s'", "max_connections": "300", "max_replication_slots": "120", "max_wal_senders": "120"}
 	maps.Copy(settings, o.Source)
 	o.Source = settings
 	o.Daemon = harness.DaemonOptions{"calibrate": "false", "extent-size": "1MB", "memory-budget": "1GB"}
