@@ -45,9 +45,9 @@ type Spread struct {
 	Resident func(content uint64) bool
 }
 
-// sampled is of how many segments of an input, spread over all, it is known whether devices have
-// them.
-const sampled = 256
+// Sampled is of about how many segments of an input, spread over all, devices are asked whether
+// they have them.
+const Sampled = 256
 
 // uploads returns about the share of a column's rows that devices do not have.
 func (s *Spread) uploads(r *joincore.Relation, column int) float64 {
@@ -55,7 +55,7 @@ func (s *Spread) uploads(r *joincore.Relation, column int) float64 {
 		return 1
 	}
 	rows, missing := 0, 0
-	for i := 0; i < len(r.Segments); i += 1 + len(r.Segments)/sampled {
+	for i := 0; i < len(r.Segments); i += 1 + len(r.Segments)/Sampled {
 		seg := &r.Segments[i]
 		rows += seg.Rows
 		if column >= len(seg.Columns) || seg.Columns[column].Content == 0 || !s.Resident(seg.Columns[column].Content) {

@@ -93,7 +93,7 @@ func TestFullDirectory(t *testing.T) {
 	defer os.Remove(dir)
 	mode := fmt.Sprintf("size=64k,mode=0700,uid=%d,gid=%d", sqltest.Env.Account.UID, sqltest.Env.Account.GID)
 	if err := syscall.Mount("gpujoin-test", dir, "tmpfs", 0, mode); err != nil {
-		t.Skipf("a small file system cannot be mounted: %v", err)
+		t.Skipf("mounting a small file system needs root with CAP_SYS_ADMIN: %v", err)
 	}
 	defer func() {
 		if err := syscall.Unmount(dir, 0); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/exec"
 	"gpujoin/joincore/textcodes"
 	"gpujoin/sidecar/worker/control"
 )
@@ -97,9 +98,6 @@ func (s *server) leastLoaded(inputs []*joincore.Relation) *deviceQueue {
 	return best
 }
 
-// sampled is of how many segments of an input, spread over all, a device is asked.
-const sampled = 256
-
 // has returns about how many rows' values of some inputs are on a queue's device.
 func (q *deviceQueue) has(inputs []*joincore.Relation) (values int64) {
 	k, ok := q.Provider.(columnKeeper)
@@ -107,7 +105,7 @@ func (q *deviceQueue) has(inputs []*joincore.Relation) (values int64) {
 		return 0
 	}
 	for _, r := range inputs {
-		step := 1 + len(r.Segments)/sampled
+		step := 1 + len(r.Segments)/exec.Sampled
 		for i := 0; i < len(r.Segments); i += step {
 			for j := range r.Segments[i].Columns {
 				if c := r.Segments[i].Columns[j].Content; c != 0 && k.Holds(c) {
