@@ -113,7 +113,7 @@ func (c *campaign) workers() []worker {
 	for i := range writers {
 		list = append(list, &writer{client: client("writer"), w: i + 1})
 	}
-	list = append(list, &auditor{client("auditor"), c, c.options.Barriers})
+	list = append(list, &pacer{client("pacer")}, &auditor{client("auditor"), c, c.options.Barriers})
 	if c.options.Faults > 0 {
 		list = append(list, &saboteur{client: client("saboteur"), campaign: c, every: c.options.Faults})
 	}

@@ -35,6 +35,7 @@ type world struct {
 	// disturbed changes when a fault begins, and when it is over.
 	disturbed atomic.Int64
 	over      atomic.Int64          // when the last fault was over, in ns since 1970; 0: there was none
+	behind    atomic.Bool           // writers wait for the mirrors
 	committed [writers]atomic.Int64 // beats of which the commit is known
 	commits   atomic.Int64
 }

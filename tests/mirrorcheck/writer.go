@@ -22,6 +22,10 @@ type writer struct {
 
 func (w *writer) run(ctx context.Context) error {
 	for ctx.Err() == nil {
+		if w.world.behind.Load() {
+			w.pause(ctx, w.world.pause)
+			continue
+		}
 		w.world.gate.RLock()
 		err := w.connected(ctx)
 		if err == nil && ctx.Err() == nil {
