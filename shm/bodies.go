@@ -177,7 +177,7 @@ const (
 	FailArithmetic // a value is out of range, not a number, or divided by zero
 	FailShare      // the role's share of the memory is in use
 	FailResources  // the system has no more descriptors, mappings or memory
-	FailSource     // a foreign server failed; the text ends with its SQLSTATE in brackets
+	FailSource     // a foreign server failed
 )
 
 var failureNames = [...]string{
@@ -198,11 +198,14 @@ func (f Failure) String() string {
 type Failed struct {
 	Code   Failure `c:"code"`
 	Length uint32  `c:"length"`
+
+	// SQLState is the SQLSTATE of FailSource: five characters, then zeros.
+	SQLState [8]byte `c:"sqlstate"`
 }
 
 // AppendFailed appends a FAILED message, with the text cut to MaxText bytes at a
-// character boundary.
-func AppendFailed(dst []byte, code Failure, text string) []byte {
+// character boundary. The SQLSTATE is that of FailSource, "" for other codes.
+func AppendFailed(dst []byte, code Failure, sqlstate, text string) []byte {
 	if len(text) > MaxText {
 		n := MaxText
 		for n > 0 && !utf8.RuneStart(text[n]) {
@@ -211,7 +214,9 @@ func AppendFailed(dst []byte, code Failure, text string) []byte {
 		text = text[:n]
 	}
 	start := len(dst)
-	dst = Append(BeginFrame(dst, MsgFailed, 0), &Failed{Code: code, Length: uint32(len(text))})
+	failed := Failed{Code: code, Length: uint32(len(text))}
+	PutText(failed.SQLState[:], sqlstate)
+	dst = Append(BeginFrame(dst, MsgFailed, 0), &failed)
 	dst = append(dst, text...)
 	FinishFrame(dst, start)
 	return dst

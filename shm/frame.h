@@ -220,13 +220,15 @@ enum gj_failure
 	GJ_FAIL_ARITHMETIC = 9,		/* a value is out of range or not a number */
 	GJ_FAIL_SHARE = 10,			/* the role's share of the memory is in use */
 	GJ_FAIL_RESOURCES = 11,		/* the system has no more descriptors, mappings or memory */
-	GJ_FAIL_SOURCE = 12			/* a foreign server; the text ends with its SQLSTATE in brackets */
+	GJ_FAIL_SOURCE = 12			/* a foreign server */
 };
 
 struct gj_failed
 {
 	uint32_t	code;			/* enum gj_failure */
 	uint32_t	length;			/* bytes of text that follow, at most 1024 */
+	char		sqlstate[8];	/* of GJ_FAIL_SOURCE: five characters, then zeros;
+								 * of others, zeros */
 };
 
 struct gj_grant

@@ -15,7 +15,7 @@ func clip(b []byte) []byte { return b[:len(b):len(b)] }
 func FuzzFrame(f *testing.F) {
 	f.Add(AppendFrame(nil, MsgHello, 0, &Hello{ProtocolVersion: 1}))
 	f.Add(AppendFrame(nil, MsgGrant, 16, &Grant{Count: 16}))
-	f.Add(AppendFailed(nil, FailBusy, "later"))
+	f.Add(AppendFailed(nil, FailBusy, "", "later"))
 	f.Add(AppendReport(nil, testReport()))
 	f.Add(AppendEmpty(nil, MsgEnd))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -31,10 +31,10 @@ func FuzzFrame(f *testing.F) {
 }
 
 func FuzzFailed(f *testing.F) {
-	f.Add(AppendFailed(nil, FailBudget, "no")[FrameSize:])
+	f.Add(AppendFailed(nil, FailBudget, "", "no")[FrameSize:])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		code, text, err := DecodeFailed(clip(b))
-		if err == nil && len(text) <= MaxText && len(AppendFailed(nil, code, text)) > FrameSize+len(b) {
+		if err == nil && len(text) <= MaxText && len(AppendFailed(nil, code, "", text)) > FrameSize+len(b) {
 			t.Fatal("a failure grew on the way")
 		}
 	})

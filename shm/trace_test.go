@@ -64,7 +64,7 @@ func TestGoldenTrace(t *testing.T) {
 		AppendFrame(nil, MsgForgotten, 0, &Forgotten{Bytes: 99}),
 		AppendSourceGet(nil, SourceMirrors, []byte("{}")),
 		AppendSource(nil, SourceMirrors, []byte(`{"mirrors":[]}`)),
-		AppendFailed(nil, FailBusy, "memory budget in use"),
+		AppendFailed(nil, FailBusy, "", "memory budget in use"),
 	} {
 		text, err := DescribeFrame(b)
 		if err != nil {
@@ -90,7 +90,7 @@ func TestGoldenTrace(t *testing.T) {
 // TestLongFailure: texts are cut at character boundaries.
 func TestLongFailure(t *testing.T) {
 	text := string(bytes.Repeat([]byte("ä"), MaxText))
-	_, got, err := DecodeFailed(AppendFailed(nil, FailInternal, "x"+text)[FrameSize:])
+	_, got, err := DecodeFailed(AppendFailed(nil, FailInternal, "", "x"+text)[FrameSize:])
 	if err != nil || len(got) != MaxText-1 || got != "x"+text[:MaxText-2] {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}

@@ -95,7 +95,7 @@ func (srv *Server) startSession(sock *net.UnixConn) {
 func (srv *Server) refuse(sock *net.UnixConn, f *failure) {
 	srv.counters.refuse(f)
 	if conn, err := shm.NewConn(sock, true); err == nil {
-		_, _ = conn.WriteNow(shm.AppendFailed(nil, f.code, f.text), nil) // a courtesy
+		_, _ = conn.WriteNow(shm.AppendFailed(nil, f.code, f.sqlstate, f.text), nil) // a courtesy
 	}
 	sock.Close()
 }

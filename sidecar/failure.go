@@ -15,14 +15,15 @@ import (
 
 // failure is an error in the form that is sent to backends.
 type failure struct {
-	code shm.Failure
-	text string
+	code     shm.Failure
+	sqlstate string // of FailSource
+	text     string
 }
 
 func (f *failure) Error() string { return fmt.Sprintf("%s: %s", f.code, f.text) }
 
 func failf(code shm.Failure, format string, args ...any) *failure {
-	return &failure{code, fmt.Sprintf(format, args...)}
+	return &failure{code: code, text: fmt.Sprintf(format, args...)}
 }
 
 // violation returns the failure for a peer that violates the protocol.
@@ -62,14 +63,14 @@ func toFailure(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
-	if text, ok := foreign.Explain(err); ok {
-		return &failure{shm.FailSource, text}
+	if sqlstate, text, ok := foreign.Explain(err); ok {
+		return &failure{shm.FailSource, sqlstate, text}
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
-			return &failure{c.code, text}
+			return &failure{code: c.code, text: text}
 		}
 	}
-	return &failure{shm.FailProvider, text}
+	return &failure{code: shm.FailProvider, text: text}
 }

@@ -229,7 +229,7 @@ func (o *outbox) giveUp() {
 	for len(o.queue) > 0 {
 		o.pop()
 	}
-	frame := shm.AppendFailed(nil, shm.FailResources, "too many file descriptors are unread by other processes")
+	frame := shm.AppendFailed(nil, shm.FailResources, "", "too many file descriptors are unread by other processes")
 	o.mu.Unlock()
 	_ = o.conn.Write(frame, nil) // the connection ends either way
 	o.mu.Lock()

@@ -137,7 +137,7 @@ func (s *session) fail(f *failure) {
 	s.mu.Unlock()
 	_ = s.limitIdle() // fails only if the connection is closed
 	if !failed {
-		s.out.send(shm.AppendFailed(nil, f.code, f.text))
+		s.out.send(shm.AppendFailed(nil, f.code, f.sqlstate, f.text))
 	}
 }
 

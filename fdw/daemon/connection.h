@@ -116,6 +116,7 @@ typedef struct GjConnection
 	uint64		wait_us;		/* spent waiting for the daemon */
 	GjFault		fault;			/* of the failure */
 	char		failure[GJ_REASON_SIZE];	/* empty while the connection is usable */
+	char		sqlstate[6];	/* of GJ_FAULT_SOURCE, as the daemon sent it */
 } GjConnection;
 
 /* Initializes *conn.  The body buffer is allocated in context. */

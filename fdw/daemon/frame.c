@@ -139,6 +139,7 @@ failed_frame(GjConnection *conn)
 	if (conn->frame.length < sizeof(failed))
 		return gj_fail(conn, "the daemon sent a malformed frame");
 	memcpy(&failed, conn->body, sizeof(failed));
+	memcpy(conn->sqlstate, failed.sqlstate, sizeof(conn->sqlstate) - 1);	/* the rest is 0 */
 	length = Min(conn->frame.length - sizeof(failed), failed.length);
 	length = Min(length, sizeof(conn->failure) - 1);
 	for (uint32 i = 0; i < length; i++)

@@ -15,26 +15,13 @@
 /* How long a scan waits for memory at least: it is an error if there is none. */
 #define LEAST_QUEUE_MS 60000
 
-/* That of a foreign server, with which the daemon's reason ends. */
-static int
-sqlstate_of_source(const char *reason)
-{
-	const char *bracket = strrchr(reason, '[');
-	char		sqlstate[6];
-
-	if (bracket == NULL || strlen(bracket) != sizeof(sqlstate) + 1 || bracket[sizeof(sqlstate)] != ']')
-		return ERRCODE_CONNECTION_FAILURE;
-	strlcpy(sqlstate, bracket + 1, sizeof(sqlstate));
-	return gj_sqlstate_of(sqlstate);
-}
-
 static int
 sqlstate_of(const GjConnection *conn)
 {
 	switch (conn->fault)
 	{
 		case GJ_FAULT_SOURCE:
-			return sqlstate_of_source(conn->failure);
+			return gj_sqlstate_of(conn->sqlstate);
 		case GJ_FAULT_BUSY:
 			return ERRCODE_INSUFFICIENT_RESOURCES;
 		case GJ_FAULT_SILENT:

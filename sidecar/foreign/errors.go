@@ -41,14 +41,14 @@ func asError(err error) *source.Error {
 	return &source.Error{SQLState: "XX000", Message: "internal error of gpujoind", Detail: err.Error()}
 }
 
-// Explain returns the text of an error of a foreign server, which ends with its SQLSTATE; false:
-// it is another one.
-func Explain(err error) (text string, ok bool) {
+// Explain returns the SQLSTATE and the text of an error of a foreign server; false: it is another
+// one.
+func Explain(err error) (sqlstate, text string, ok bool) {
 	var own *source.Error
 	if !errors.As(err, &own) {
-		return "", false
+		return "", "", false
 	}
-	return own.Error(), true
+	return own.SQLState, own.Text(), true
 }
 
 // explained returns the message of an error with its detail, in one line, and its hint.

@@ -24,7 +24,10 @@ type Error struct {
 }
 
 // Error returns all parts in one line.
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.Text() + " [" + e.SQLState + "]" }
+
+// Text returns the message with its detail and hint, in one line.
+func (e *Error) Text() string {
 	text := e.Message
 	if e.Detail != "" {
 		text += ": " + e.Detail
@@ -32,7 +35,7 @@ func (e *Error) Error() string {
 	if e.Hint != "" {
 		text += " (" + e.Hint + ")"
 	}
-	return text + " [" + e.SQLState + "]"
+	return text
 }
 
 // Unwrap returns the error of the driver or the operating system.

@@ -44,7 +44,7 @@ func frameSeeds() [][]byte {
 	}
 	end := shm.AppendEmpty(nil, shm.MsgEnd)
 	grant := shm.AppendFrame(nil, shm.MsgGrant, 16, &shm.Grant{Count: 16})
-	failed := shm.AppendFailed(nil, shm.FailBusy, "later \xff\x1b\x00 or never")
+	failed := shm.AppendFailed(nil, shm.FailBusy, "", "later \xff\x1b\x00 or never")
 	welcome := shm.AppendFrame(nil, shm.MsgWelcome, 0, &shm.Welcome{ProtocolVersion: shm.ProtocolVersion})
 	stream := func(fds byte, frames ...[]byte) []byte {
 		return append([]byte{fds}, bytes.Join(frames, nil)...)
