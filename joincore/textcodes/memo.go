@@ -222,12 +222,13 @@ type freshCodes struct {
 	kept   bool
 }
 
-// use finds or begins the columns of a plan.
-func (m *Memo) use(r *rewriting, in []*joincore.Relation, parameters []joincore.Parameter) *memoUse {
-	if m == nil {
-		return nil
-	}
-	columns := map[*vocabulary]int{}
+// ownCodes are the vocabularies whose texts meet no others, with the number of columns of each: a
+// memo keeps the codes of those of one column.
+type ownCodes map[*vocabulary]int
+
+// own returns the vocabularies of a plan's added columns that are no part of anything else.
+func (r *rewriting) own() ownCodes {
+	columns := ownCodes{}
 	for _, list := range r.added {
 		for _, a := range list {
 			if a.kind == addedCode {
@@ -241,19 +242,57 @@ func (m *Memo) use(r *rewriting, in []*joincore.Relation, parameters []joincore.
 	for i := range r.selections {
 		delete(columns, r.selections[i].of.root())
 	}
+	return columns
+}
+
+// sources returns the columns that an added one is computed from, nil if a memo does not keep it.
+func (o ownCodes) sources(a added) (columns []int) {
+	switch a.kind {
+	case addedCode:
+		if ref, ok := a.value.(joincore.ColumnRef); ok && !a.of.root().ordered && o[a.of.root()] == 1 {
+			return []int{ref.Column}
+		}
+	case addedTruth:
+		for _, c := range joincore.Columns(a.value) {
+			if !slices.Contains(columns, c.Column) {
+				columns = append(columns, c.Column)
+			}
+		}
+	}
+	return columns
+}
+
+// mostNamed reports whether most rows have contents in all of some columns.
+func mostNamed(r *joincore.Relation, sources []int) bool {
+	named, rows := 0, 0
+	for i := range r.Segments {
+		s := &r.Segments[i]
+		rows += s.Rows
+		if !slices.ContainsFunc(sources, func(c int) bool { return c >= len(s.Columns) || s.Columns[c].Content == 0 }) {
+			named += s.Rows
+		}
+	}
+	return 2*named > rows
+}
+
+// use finds or begins the columns of a plan.
+func (m *Memo) use(r *rewriting, in []*joincore.Relation, parameters []joincore.Parameter) *memoUse {
+	if m == nil {
+		return nil
+	}
+	own := r.own()
 	u := &memoUse{memo: m, columns: map[addedAt]usedColumn{}, of: map[*vocabulary]*memoColumn{}}
 	for input, list := range r.added {
 		for i, a := range list {
 			at := addedAt{input, i}
 			switch a.kind {
 			case addedCode:
-				ref, ok := a.value.(joincore.ColumnRef)
-				of := a.of.root()
-				if !ok || of.ordered || columns[of] != 1 {
+				sources, of := own.sources(a), a.of.root()
+				if sources == nil {
 					continue
 				}
-				if c := m.column(in[input], []int{ref.Column}, of.payloads, ""); c != nil {
-					u.columns[at], u.of[of] = usedColumn{c, []int{ref.Column}}, c
+				if c := m.column(in[input], sources, of.payloads, ""); c != nil {
+					u.columns[at], u.of[of] = usedColumn{c, sources}, c
 				}
 			case addedTruth:
 				text, sources := describe(a.value, in[input].Columns, parameters)
@@ -272,21 +311,16 @@ func (m *Memo) use(r *rewriting, in []*joincore.Relation, parameters []joincore.
 // column returns the codes of a column, or the truth values of a condition with a text, for a
 // use; nil if most of its rows have no content.
 func (m *Memo) column(r *joincore.Relation, sources []int, payloads bool, condition string) *memoColumn {
-	named, rows := 0, 0
+	if !mostNamed(r, sources) {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	found := m.truths[condition]
-	for i := range r.Segments {
-		rows += r.Segments[i].Rows
-		if k, ok := keyOf(&r.Segments[i], sources); ok {
-			named += r.Segments[i].Rows
-			if found == nil && condition == "" {
-				found = m.columns[memoKey{k.content, payloads}]
-			}
+	for i := 0; found == nil && condition == "" && i < len(r.Segments); i++ {
+		if v := &r.Segments[i].Columns[sources[0]]; v.Content != 0 {
+			found = m.columns[memoKey{v.Content, payloads}]
 		}
-	}
-	if 2*named <= rows {
-		return nil
 	}
 	if found == nil {
 		found = &memoColumn{memory: joincore.NewAccount("codes", m.memory), pieces: map[pieceKey]*memoPiece{}, payloads: payloads, condition: condition}

@@ -24,7 +24,7 @@ func TestPrediction(t *testing.T) {
 				Functions: []joincore.Function{{Kind: joincore.Count}},
 			},
 		}
-		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, cores, nil)
+		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, cores, nil, false)
 	}
 	const rows = 1 << 26
 	integers, few, many := predict(rows, 10, 1, 8), predict(rows, 10, 0, 8), predict(rows, 1e6, 0, 8)
@@ -42,6 +42,33 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
+// TestPredictionOfKeptCodes: codes of few different texts with contents cost nothing where there is
+// a memo, and those of many, which it does not keep, cost about as much on many cores as on two.
+func TestPredictionOfKeptCodes(t *testing.T) {
+	columns := []joincore.Column{{Kind: joincore.Varlena, Align: 4}}
+	predict := func(content uint64, groups float64, cores int, memo bool) float64 {
+		in := &joincore.Relation{Columns: columns, Segments: []joincore.Segment{{Rows: 1 << 26, Columns: []joincore.Vector{{Content: content}}}}}
+		plan := &joincore.Plan{
+			Inputs: []joincore.Input{{Columns: columns}}, Output: []joincore.ColumnRef{{Input: 1}},
+			Root: &joincore.Aggregate{
+				Child: &joincore.Scan{}, ID: 1, Keys: []joincore.Value{joincore.ColumnRef{}}, Rows: groups,
+				Functions: []joincore.Function{{Kind: joincore.Count}},
+			},
+		}
+		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, cores, nil, memo)
+	}
+	const few, many = 10, 1e6
+	if kept, others, none := predict(7, few, 8, true), predict(0, few, 8, true), predict(7, few, 8, false); kept >= others || others != none {
+		t.Errorf("%.1f ms of kept codes, %.1f ms of others, %.1f ms without a memo", kept, others, none)
+	}
+	if kept, others := predict(7, many, 8, true), predict(7, many, 8, false); kept != others {
+		t.Errorf("%.1f and %.1f ms of many texts", kept, others)
+	}
+	if two, sixteen := predict(7, many, 2, true), predict(7, many, 16, true); sixteen < 0.9*two {
+		t.Errorf("%.1f ms of many texts on two cores, %.1f ms on sixteen", two, sixteen)
+	}
+}
+
 // TestPredictionOfTheLeast: texts are sorted, if there are not too many different ones.
 func TestPredictionOfTheLeast(t *testing.T) {
 	columns := []joincore.Column{{Kind: joincore.Varlena, Align: 4}}
@@ -54,7 +81,7 @@ func TestPredictionOfTheLeast(t *testing.T) {
 				Functions: []joincore.Function{{Kind: kind, Arg: joincore.ColumnRef{}}},
 			},
 		}
-		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, 8, nil)
+		return textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), []*joincore.Relation{in}, &costmodel.DefaultDeviceRates, 8, nil, false)
 	}
 	if counted, least := predict(joincore.Count, 1e5), predict(joincore.Min, 1e5); least < counted+10 {
 		t.Errorf("%.1f ms to count, %.1f ms to find the least", counted, least)
@@ -77,7 +104,7 @@ func TestPredictionOfConditions(t *testing.T) {
 		}
 		plan := &joincore.Plan{Inputs: []joincore.Input{{Columns: columns}}, Root: root, Output: []joincore.ColumnRef{{Column: 1}}}
 		return textcodes.PredictCores(suite.Checked(t, plan), in, &costmodel.Rates{ColumnNS: 0.5, NPJRows: 1 << 18}, cores),
-			textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), in, &costmodel.DefaultDeviceRates, cores, nil)
+			textcodes.PredictDevice(program.CheckPlan, suite.Checked(t, plan), in, &costmodel.DefaultDeviceRates, cores, nil, false)
 	}
 	number := &joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Column: 1}, Right: joincore.Int(1)}
 	text := &joincore.Like{Arg: joincore.ColumnRef{}, Pattern: []byte("%a"), Encoding: joincore.UTF8}

@@ -122,8 +122,9 @@ func preferred(cfg *config.Config, environ []string, cores *sidecar.Rates, log *
 // predicts less time on a GPU than on this machine's cores.
 func worth(cfg *config.Config, cores *sidecar.Rates) func(*executor.Job, func(content uint64) bool) bool {
 	latest := costmodel.NewLatestRates(deviceRates(cfg))
+	_, codes := workerMemory(cfg)
 	return func(job *executor.Job, resident func(content uint64) bool) bool {
-		return textcodes.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores, resident) < textcodes.PredictCores(job.Plan, job.Inputs, cores.Now(), cfg.Cores)
+		return textcodes.PredictDevice(program.CheckPlan, job.Plan, job.Inputs, latest.Rates(), cfg.Cores, resident, codes > 0) < textcodes.PredictCores(job.Plan, job.Inputs, cores.Now(), cfg.Cores)
 	}
 }
 
