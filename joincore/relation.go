@@ -3,6 +3,7 @@ package joincore
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"sync/atomic"
 )
 
@@ -108,32 +109,39 @@ type Relation struct {
 // Check returns an error that wraps ErrInvalid if a vector is too short for the rows of its
 // segment, or ErrUnsupported for columns that there are not.
 func (r *Relation) Check() error {
-	for i := range r.Segments {
-		if s := &r.Segments[i]; s.Rows < 0 || len(s.Columns) < len(r.Columns) {
-			return fmt.Errorf("segment %d: %d rows, %d columns: %w", i, s.Rows, len(s.Columns), ErrInvalid)
-		}
-	}
+	sizes := make([]size, len(r.Columns))
 	for j, c := range r.Columns {
 		width := c.StoredWidth()
 		if width == 0 {
 			return fmt.Errorf("column %d: kind %d, width %d: %w", j, c.Kind, c.Width, ErrUnsupported)
 		}
-		for i := range r.Segments {
-			v, rows := &r.Segments[i].Columns[j], r.Segments[i].Rows
-			values := len(v.Values) / width
-			if c.Kind == Varlena {
-				values-- // the last offset ends the last value
+		if sizes[j].width = width; c.Kind == Varlena {
+			sizes[j].more = width // the last offset ends the last value
+		}
+	}
+	for i := range r.Segments { // in the order in which vectors lie in memory: there may be many
+		s := &r.Segments[i]
+		if s.Rows < 0 || s.Rows > mostRows || len(s.Columns) < len(r.Columns) {
+			return fmt.Errorf("segment %d: %d rows, %d columns: %w", i, s.Rows, len(s.Columns), ErrInvalid)
+		}
+		for j := range sizes {
+			v := &s.Columns[j]
+			if len(v.Values) < s.Rows*sizes[j].width+sizes[j].more {
+				return fmt.Errorf("segment %d, column %d: %d bytes of values for %d rows: %w", i, j, len(v.Values), s.Rows, ErrInvalid)
 			}
-			if values < rows {
-				return fmt.Errorf("segment %d, column %d: %d bytes of values for %d rows: %w", i, j, len(v.Values), rows, ErrInvalid)
-			}
-			if v.Validity != nil && len(v.Validity) < (rows+7)/8 {
-				return fmt.Errorf("segment %d, column %d: validity of %d bytes for %d rows: %w", i, j, len(v.Validity), rows, ErrInvalid)
+			if v.Validity != nil && len(v.Validity) < (s.Rows+7)/8 {
+				return fmt.Errorf("segment %d, column %d: validity of %d bytes for %d rows: %w", i, j, len(v.Validity), s.Rows, ErrInvalid)
 			}
 		}
 	}
 	return nil
 }
+
+// size is what the values of a column take: some bytes a row, and some more.
+type size struct{ width, more int }
+
+// mostRows is more rows than any segment has.
+const mostRows = math.MaxInt / 128
 
 // Rows returns the total number of rows.
 func (r *Relation) Rows() int64 {

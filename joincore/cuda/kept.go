@@ -54,7 +54,7 @@ func (e *execution) findKept(r *joincore.Relation) []*keptColumn {
 		if !named {
 			continue
 		}
-		k := &keptColumn{memory: rowid.Owned{Memory: e.workspace}}
+		k := &keptColumn{memory: rowid.Owned{Memory: e.workspace}, pieces: make([]resident.Piece, 0, len(r.Segments))}
 		for i := range r.Segments {
 			v := &r.Segments[i].Columns[j]
 			k.pieces = append(k.pieces, resident.Piece{Content: v.Content, From: v.From, Rows: int64(r.Segments[i].Rows)})

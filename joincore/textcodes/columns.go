@@ -310,18 +310,20 @@ func (c *columns) relation(ctx context.Context, mem *joincore.Account, turns dev
 	for _, col := range c.list {
 		out.Columns = append(out.Columns, col.column())
 	}
+	out.Segments = make([]joincore.Segment, 0, len(c.from.Segments))
+	vectors := make([]joincore.Vector, 0, len(c.from.Segments)*len(out.Columns)) // of all segments
 	for s := range c.from.Segments {
-		from := &c.from.Segments[s]
-		segment := joincore.Segment{Rows: from.Rows, Columns: slices.Clone(from.Columns)}
+		from, first := &c.from.Segments[s], len(vectors)
+		vectors = append(vectors, from.Columns...)
 		for _, col := range c.list {
 			v := col.vectors[s]
 			if nullable := col.nullable[s].Load(); !nullable {
 				v.Validity = nil
 			}
 			c.memo.computed(&v, col.nullable[s].Load())
-			segment.Columns = append(segment.Columns, v)
+			vectors = append(vectors, v)
 		}
-		out.Segments = append(out.Segments, segment)
+		out.Segments = append(out.Segments, joincore.Segment{Rows: from.Rows, Columns: vectors[first:len(vectors):len(vectors)]})
 	}
 	return out, nil
 }

@@ -28,6 +28,7 @@ type Input struct {
 	Relation *joincore.Relation
 	Starts   []int64 // the first row of each segment, and the number of all
 	Seed     uint64  // of the execution's hashes
+	nullable []bool  // by column: some segment has a validity bitmap
 }
 
 // New checks the vectors of a relation, which is the given input of its plan, and
@@ -38,9 +39,13 @@ func New(input int, r *joincore.Relation) (*Input, error) {
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("input %d: %w", input, err)
 	}
-	h := &Input{Relation: r, Starts: []int64{0}}
+	h := &Input{Relation: r, Starts: make([]int64, 1, len(r.Segments)+1), nullable: make([]bool, len(r.Columns))}
 	for i := range r.Segments {
-		h.Starts = append(h.Starts, h.Starts[i]+int64(r.Segments[i].Rows))
+		s := &r.Segments[i]
+		h.Starts = append(h.Starts, h.Starts[i]+int64(s.Rows))
+		for j := range h.nullable {
+			h.nullable[j] = h.nullable[j] || s.Columns[j].Validity != nil
+		}
 	}
 	if h.RowCount() >= kernels.MaxRows {
 		return nil, fmt.Errorf("input %d has more rows than row ids can address: %w", input, joincore.ErrUnsupported)
@@ -61,14 +66,7 @@ func Derived(input int, rows int64, columns []joincore.Column) (*Input, error) {
 func (h *Input) RowCount() int64 { return h.Starts[len(h.Starts)-1] }
 
 // Nullable says whether any segment has a validity bitmap for the column.
-func (h *Input) Nullable(column int) bool {
-	for i := range h.Relation.Segments {
-		if h.Relation.Segments[i].Columns[column].Validity != nil {
-			return true
-		}
-	}
-	return false
-}
+func (h *Input) Nullable(column int) bool { return column < len(h.nullable) && h.nullable[column] }
 
 // Numbers are the row ids of some rows in one input: consecutive ones from First
 // on, or those of List.

@@ -31,7 +31,13 @@ type Entry[D any] struct {
 	pins  int
 	used  uint64 // clock of the last use
 	gone  bool   // nothing of it is found any more
-	named []Piece
+	named []namedPiece
+}
+
+// namedPiece is a piece of an entry that has a content, and its first row there.
+type namedPiece struct {
+	Piece
+	row int64
 }
 
 // Run is rows [Row, Row+Rows) of an entry, which are wanted as rows [At, At+Rows).
@@ -45,6 +51,7 @@ type place[D any] struct {
 	entry      *Entry[D]
 	from, rows int64 // of the content
 	row        int64 // of the entry
+	named      int   // number of the piece in entry.named
 }
 
 // Cache is what stays on one device. It is safe for concurrent use. It calls functions that
@@ -82,6 +89,7 @@ type Found[D any] struct {
 	// many.
 	Named int64
 	cache *Cache[D]
+	next  int // the number in the last run's entry of the piece behind the run
 }
 
 // Entries returns in how many entries the runs are.
@@ -103,7 +111,9 @@ func (c *Cache[D]) Find(pieces []Piece) Found[D] {
 	for _, p := range pieces {
 		if p.Content != 0 && p.Rows > 0 {
 			out.Named += p.Rows
-			out.add(c.places[p.Content], p, at)
+			if !out.follow(p, at) {
+				out.add(c.places[p.Content], p, at)
+			}
 		}
 		at += p.Rows
 	}
@@ -113,6 +123,25 @@ func (c *Cache[D]) Find(pieces []Piece) Found[D] {
 		e.used = c.clock
 	}
 	return out
+}
+
+// follow adds the rows of a piece to the last run, if the piece follows it in its entry. Most
+// pieces do, in the order in which they were brought: for these, nothing has to be looked up.
+func (f *Found[D]) follow(p Piece, at int64) bool {
+	if len(f.Runs) == 0 {
+		return false
+	}
+	last := &f.Runs[len(f.Runs)-1]
+	if f.next >= len(last.Entry.named) {
+		return false
+	}
+	q := &last.Entry.named[f.next]
+	if p.Content != q.Content || p.From != q.From || p.Rows != q.Rows || last.Row+last.Rows != q.row || last.At+last.Rows != at {
+		return false
+	}
+	last.Rows += p.Rows
+	f.next++
+	return true
 }
 
 // add adds the rows of a piece that are at a place. A place that continues the last run comes
@@ -127,16 +156,19 @@ func (f *Found[D]) add(places []place[D], p Piece, at int64) {
 		last := len(f.Runs) - 1
 		if last >= 0 && f.Runs[last].continues(&r) {
 			f.Runs[last].Rows += r.Rows
+			f.next = q.named + 1
 			return
 		}
 		for _, o := range places[:i] {
 			s := Run[D]{o.entry, o.row + p.From - o.from, p.Rows, at}
 			if last >= 0 && p.From >= o.from && p.From+p.Rows <= o.from+o.rows && f.Runs[last].continues(&s) {
 				f.Runs[last].Rows += s.Rows
+				f.next = o.named + 1
 				return
 			}
 		}
 		f.Runs = append(f.Runs, r)
+		f.next = q.named + 1
 		return
 	}
 }
@@ -244,8 +276,8 @@ func (c *Cache[D]) enter(e *Entry[D], pieces []Piece) {
 	row := int64(0)
 	for _, p := range pieces {
 		if p.Content != 0 {
-			c.places[p.Content] = append(c.places[p.Content], place[D]{e, p.From, p.Rows, row})
-			e.named = append(e.named, p)
+			c.places[p.Content] = append(c.places[p.Content], place[D]{e, p.From, p.Rows, row, len(e.named)})
+			e.named = append(e.named, namedPiece{p, row})
 		}
 		row += p.Rows
 	}
