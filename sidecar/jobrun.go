@@ -224,10 +224,6 @@ func (e *jobRun) finish(stats *joincore.Stats, err error) (current bool) {
 	e.produced = true
 	e.stats = *stats
 	j.srv.phases.took(joinPhase, stats.JoinTime)
-	if j.open.Flags&shm.OpenRewind == 0 {
-		j.freeInputs()
-	}
-	j.account.Trim()
 	j.srv.counters.count(func(t *totals) {
 		t.Joins += int64(len(stats.Joins))
 		t.Blocks += int64(len(stats.Aggregates))
@@ -235,6 +231,10 @@ func (e *jobRun) finish(stats *joincore.Stats, err error) (current bool) {
 	e.announce()
 	j.schedule()
 	e.kick()
+	if j.open.Flags&shm.OpenRewind == 0 { // takes a while, so the answer comes first
+		j.freeInputs()
+	}
+	j.account.Trim()
 	return true
 }
 

@@ -47,15 +47,18 @@ const pieceBytes = 256
 
 // piece is the values of one column in the blocks of one chunk. It never changes: another
 // piece takes its place in the directory, and it lives on while it is leased.
+//
+// A query of a large table leases thousands of pieces, whose memory is in no cache: what it needs
+// of them comes first.
 type piece struct {
 	layout *layout
-	vector joincore.Vector // the whole span, with a content of its own
+	leases int
+	chunk  *chunk // nil: it is not in the directory
 	span   span
+	vector joincore.Vector // the whole span, with a content of its own
 	bytes  int64
 
-	chunk   *chunk // nil: it is not in the directory
-	column  int    // position in the chunk
-	leases  int
+	column  int     // position in the chunk
 	moved   bool    // another piece has its content
 	vain    int     // newer blocks that were captured, but were too few to make a new piece
 	benefit float64 // nanoseconds of feeding that one use saves

@@ -160,3 +160,38 @@ func BenchmarkOpen(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/blocks, "ns/block")
 }
+
+// BenchmarkLease measures what a query of a kept table of 1.2 million blocks costs the store: its
+// lease, its segments and the lease's end. The caches have other data meanwhile, as between two
+// queries of a server.
+func BenchmarkLease(b *testing.B) {
+	const blocks = 2300 * ChunkBlocks
+	s := New(&pool{}, Options{Limit: 4 << 30})
+	r := request(blocks, 7)
+	l := s.Open(r)
+	for at := 0; at < blocks; at += ChunkBlocks {
+		var list []Block
+		for i := range ChunkBlocks {
+			list = append(list, Block{Number: uint32(at + i), LSN: 5})
+		}
+		if err := l.Captured(segmentOf(r.Columns, idsOf(at+ChunkBlocks-1)), list, &source{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	l.Close(true)
+	s.Drain()
+	other := make([]byte, 64<<20)
+	for b.Loop() {
+		b.StopTimer()
+		for i := range other {
+			other[i]++
+		}
+		b.StartTimer()
+		l := s.Open(r)
+		segments := l.Segments()
+		l.Close(true)
+		if len(segments) != 2300 {
+			b.Fatalf("%d segments", len(segments))
+		}
+	}
+}
