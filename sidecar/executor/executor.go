@@ -78,9 +78,8 @@ type Memory interface {
 	// not reused before release is called. That may be after the job's end. release
 	// is nil if b is in no extent.
 	Retain(b []byte) (release func())
-	// Place returns the extent that contains b and b's offset in it, in bytes;
-	// ok is false if b is in no extent.
-	Place(b []byte) (extent uint64, offset int64, ok bool)
+	// Place returns the extent that contains b, and all of its bytes; nil if b is in no extent.
+	Place(b []byte) (extent uint64, data []byte)
 }
 
 // Link is how rows get from one device to another, or between a device and the host.

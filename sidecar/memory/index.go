@@ -78,16 +78,16 @@ func (s *Store) Descriptor(extent uint64) (fd int, ok bool, err error) {
 	return fd, true, nil
 }
 
-// Place returns the extent of the store that contains b and b's offset in it, in bytes;
-// ok is false if b is in no extent.
-func (a *Account) Place(b []byte) (extent uint64, offset int64, ok bool) {
+// Place returns the extent of the store that contains b, and all of its bytes; nil if b is in no
+// extent.
+func (a *Account) Place(b []byte) (extent uint64, data []byte) {
 	a.store.mu.Lock()
 	defer a.store.mu.Unlock()
-	e, offset := a.store.all.find(b)
+	e := a.store.all.find(b)
 	if e == nil {
-		return 0, 0, false
+		return 0, nil
 	}
-	return e.ID, offset, true
+	return e.ID, e.Data
 }
 
 // Retain keeps the extent of the job that contains b, so that it is not reused
@@ -96,7 +96,7 @@ func (a *Account) Place(b []byte) (extent uint64, offset int64, ok bool) {
 func (a *Account) Retain(b []byte) (release func()) {
 	a.store.mu.Lock()
 	defer a.store.mu.Unlock()
-	e, _ := a.store.all.find(b)
+	e := a.store.all.find(b)
 	if e == nil {
 		return nil
 	}
@@ -104,21 +104,19 @@ func (a *Account) Retain(b []byte) (release func()) {
 	return e.Release
 }
 
-// find returns the extent that contains b and b's offset in it, in bytes; nil
-// if b is in no extent.
-func (x *index) find(b []byte) (e *Extent, offset int64) {
+// find returns the extent that contains b, nil if b is in no extent.
+func (x *index) find(b []byte) *Extent {
 	at := shm.Address(b)
 	i, exact := x.search(at)
 	if !exact {
 		i--
 	}
 	if i < 0 {
-		return nil, 0
+		return nil
 	}
-	e = x.byAddress[i]
-	offset = int64(at - shm.Address(e.Data))
-	if offset+int64(len(b)) > int64(len(e.Data)) {
-		return nil, 0
+	e := x.byAddress[i]
+	if int64(at-shm.Address(e.Data))+int64(len(b)) > int64(len(e.Data)) {
+		return nil
 	}
-	return e, offset
+	return e
 }

@@ -84,15 +84,11 @@ func (p *process) run(ctx context.Context, job *executor.Job, stats *joincore.St
 func encodeJob(job *executor.Job) (*control.Start, error) {
 	start := &control.Start{Job: job.Text, Kept: job.Kept}
 	for _, in := range job.Inputs {
-		relation := &control.Relation{}
-		for i := range in.Segments {
-			s, err := control.EncodeSegment(&in.Segments[i], job.Memory.Place)
-			if err != nil {
-				return nil, err
-			}
-			relation.Segments = append(relation.Segments, s)
+		rows, err := control.EncodeRows(in, job.Memory.Place)
+		if err != nil {
+			return nil, err
 		}
-		start.Inputs = append(start.Inputs, relation)
+		start.Inputs = append(start.Inputs, rows)
 	}
 	return start, nil
 }

@@ -31,9 +31,9 @@ func TestOrders(t *testing.T) {
 	}{
 		"no plan":            {change: func(s *control.Start) { s.Job = nil }, want: "malformed job"},
 		"one input":          {change: func(s *control.Start) { s.Inputs = s.Inputs[1:] }, want: "1 relations for 2 inputs"},
-		"rows beyond":        {change: func(s *control.Start) { s.Inputs[0].Segments[0].Spans[0] = 1 << 20 }, want: "of an extent of"},
-		"rows without bytes": {change: func(s *control.Start) { s.Inputs[0].Segments[0].Spans[1] = 56 }, want: "invalid input data"},
-		"rows nowhere":       {change: func(s *control.Start) { s.Inputs[0].Segments[0].Extent = 0 }, want: "8 rows with 6 spans, 1 columns"},
+		"rows beyond":        {change: func(s *control.Start) { s.Inputs[0] = eightRows(1, 1<<20, 64) }, want: "1048576 behind 0 of"},
+		"rows without bytes": {change: func(s *control.Start) { s.Inputs[0] = eightRows(1, 0, 56) }, want: "invalid input data"},
+		"rows nowhere":       {change: func(s *control.Start) { s.Inputs[0] = eightRows(0, 0, 64) }, want: "a segment of 8 rows"},
 		"not asked for":      {then: batch(9, 1, 0, 8, 0, 0, 0, 0), want: "batch 9 was not requested"},
 		"batch beyond":       {then: batch(1, 1, 0, 1<<21, 0, 0, 0, 0), want: "of an extent of"},
 		"batch of a column":  {then: batch(1, 1), want: "1 columns"},

@@ -2,6 +2,7 @@ package child
 
 import (
 	"context"
+	"encoding/binary"
 	"io"
 	"log/slog"
 	"sync"
@@ -172,6 +173,13 @@ func startMessage(t *testing.T) *control.Start {
 		},
 		Output: []joincore.ColumnRef{{}},
 	})
-	rows := &control.Relation{Segments: []*control.Segment{{Extent: 1, Rows: 8, Spans: []uint64{0, 64, 0, 0, 0, 0}}}}
-	return &control.Start{Job: job, Inputs: []*control.Relation{rows, rows}}
+	rows := eightRows(1, 0, 64)
+	return &control.Start{Job: job, Inputs: [][]byte{rows, rows}}
+}
+
+// eightRows are rows of one column, as control.EncodeRows writes them, whose values lie in n bytes
+// at an offset of an extent.
+func eightRows(extent uint64, offset int64, n uint64) []byte {
+	out := append(binary.AppendUvarint([]byte{1, 1}, extent), 1, 8, 1, 0)
+	return binary.AppendUvarint(binary.AppendVarint(out, offset), n)
 }

@@ -76,33 +76,22 @@ var errOver = errors.New("the execution has ended")
 
 // inputs locates the rows of a plan. It returns the extents in use also with an
 // error.
-func (r *task) inputs(plan *joincore.Checked, list []*control.Relation) (out []*joincore.Relation, used []*extent, err error) {
+func (r *task) inputs(plan *joincore.Checked, list [][]byte) (out []*joincore.Relation, used []*extent, err error) {
 	if len(list) != len(plan.Inputs) {
 		return nil, nil, fmt.Errorf("%w: %d relations for %d inputs", control.ErrMalformed, len(list), len(plan.Inputs))
 	}
-	data := map[uint64][]byte{} // of the extents in use, each of which is used once
-	use := func(id uint64) error {
-		if _, ok := data[id]; ok {
-			return nil
-		}
+	use := func(id uint64) ([]byte, error) {
 		e, err := r.srv.pool.use(r.ctx, id)
-		if err == nil {
-			used = append(used, e)
-			data[id] = e.data
+		if err != nil {
+			return nil, err
 		}
-		return err
+		used = append(used, e)
+		return e.data, nil
 	}
 	for i, in := range list {
-		relation := &joincore.Relation{Columns: plan.Inputs[i].Columns, Segments: make([]joincore.Segment, 0, len(in.GetSegments()))}
-		for _, s := range in.GetSegments() {
-			if err := s.In(use); err != nil {
-				return nil, used, err
-			}
-			segment, err := s.Decode(func(id uint64) []byte { return data[id] }, len(relation.Columns))
-			if err != nil {
-				return nil, used, err
-			}
-			relation.Segments = append(relation.Segments, segment)
+		relation, err := control.DecodeRows(in, plan.Inputs[i].Columns, use)
+		if err != nil {
+			return nil, used, err
 		}
 		out = append(out, relation)
 	}
@@ -186,7 +175,7 @@ func (r *task) grant(b *control.Batch) error {
 	if err != nil {
 		return err
 	}
-	segment, err := b.GetSegment().Decode(func(uint64) []byte { return e.data }, r.columns)
+	segment, err := b.GetSegment().Decode(e.data, r.columns)
 	if err != nil {
 		r.srv.pool.done(e)
 		return err

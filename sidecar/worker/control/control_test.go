@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -83,23 +82,10 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestSegments: vectors are found again where they lie.
+// TestSegments: the vectors of a batch are found again where they lie.
 func TestSegments(t *testing.T) {
-	extent := make([]byte, 4096)
-	other := make([]byte, 256)
-	place := func(b []byte) (uint64, int64, bool) {
-		for i := range extent {
-			if &extent[i] == &b[0] {
-				return 5, int64(i), true
-			}
-		}
-		for i := range other {
-			if &other[i] == &b[0] {
-				return 6, int64(i), true
-			}
-		}
-		return 0, 0, false
-	}
+	extent, other := make([]byte, 4096), make([]byte, 256)
+	place := placeIn(map[uint64][]byte{5: extent, 6: other})
 	want := joincore.Segment{Rows: 16, Columns: []joincore.Vector{
 		{Values: extent[64:192:192], Validity: extent[192:194:194]},
 		{Values: extent[1024:1092:1092], Heap: extent[4000:4096:4096]},
@@ -108,57 +94,21 @@ func TestSegments(t *testing.T) {
 	if err != nil || s.Extent != 5 {
 		t.Fatal(s, err)
 	}
-	data := func(in uint64) []byte {
-		switch in {
-		case 5:
-			return extent
-		case 6:
-			return other
-		}
-		return nil
-	}
-	got, err := s.Decode(data, 2)
+	got, err := s.Decode(extent, 2)
 	if err != nil || !reflect.DeepEqual(got, want) || &got.Columns[1].Heap[0] != &extent[4000] {
 		t.Errorf("%+v, %v", got, err)
 	}
-	want.Columns[0].Values = other[128:256:256]
-	s, err = EncodeSegment(&want, place)
-	if err != nil || s.Extent != 0 {
-		t.Fatal(s, err)
-	}
-	var in []uint64
-	if err := s.In(func(extent uint64) error { in = append(in, extent); return nil }); err != nil || !slices.Equal(in, []uint64{6, 5}) {
-		t.Errorf("in the extents %d, %v", in, err)
-	}
-	got, err = s.Decode(data, 2)
-	if err != nil || !reflect.DeepEqual(got, want) || &got.Columns[0].Values[0] != &other[128] {
-		t.Errorf("in two extents: %+v, %v", got, err)
-	}
-	want.Columns[1].Content, want.Columns[1].From = 1<<63, 4096
-	s, err = EncodeSegment(&want, place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wire, err := proto.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s = &Segment{}
-	if err := proto.Unmarshal(wire, s); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.Decode(data, 2); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("with a content: %+v, %v", got, err)
-	}
-	want.Columns[0].Values = make([]byte, 128)
-	if _, err := EncodeSegment(&want, place); !errors.Is(err, joincore.ErrUnsupported) {
-		t.Error(err)
+	for _, elsewhere := range [][]byte{other[128:256], make([]byte, 128)} {
+		want.Columns[0].Values = elsewhere
+		if _, err := EncodeSegment(&want, place); !errors.Is(err, joincore.ErrUnsupported) {
+			t.Error(err)
+		}
 	}
 	s, err = EncodeSegment(&joincore.Segment{Rows: 9}, place)
 	if err != nil || s.Extent != 0 {
 		t.Error(s, err)
 	}
-	if got, err := s.Decode(data, 0); err != nil || got.Rows != 9 || len(got.Columns) != 0 {
+	if got, err := s.Decode(nil, 0); err != nil || got.Rows != 9 || len(got.Columns) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for name, bad := range map[string]*Segment{
@@ -166,17 +116,11 @@ func TestSegments(t *testing.T) {
 		"no rows":    {Extent: 5, Spans: make([]uint64, 12)},
 		"rows":       {Rows: 1 << 40, Extent: 5, Spans: make([]uint64, 12)},
 		"one column": {Rows: 1, Extent: 5, Spans: make([]uint64, 6)},
-		"an extent":  {Rows: 1, Extent: 7, Spans: []uint64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
-		"extents":    {Rows: 1, Spans: make([]uint64, 12), Extents: []uint64{5}},
-		"contents":   {Rows: 1, Extent: 5, Spans: make([]uint64, 12), Contents: []uint64{5}, From: []uint64{0}},
-		"no rows of": {Rows: 1, Extent: 5, Spans: make([]uint64, 12), Contents: []uint64{5, 6}},
-		"row":        {Rows: 1, Extent: 5, Spans: make([]uint64, 12), Contents: []uint64{5, 6}, From: []uint64{0, 1 << 40}},
-		"another":    {Rows: 1, Spans: []uint64{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Extents: []uint64{7, 5, 5, 5, 5, 5}},
 		"beyond":     {Rows: 1, Extent: 5, Spans: []uint64{4096, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"overflow":   {Rows: 1, Extent: 5, Spans: []uint64{8, 1<<64 - 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"far":        {Rows: 1, Extent: 5, Spans: []uint64{1<<64 - 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 	} {
-		if _, err := bad.Decode(data, 2); !errors.Is(err, ErrMalformed) {
+		if _, err := bad.Decode(extent, 2); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -184,9 +128,7 @@ func TestSegments(t *testing.T) {
 
 // FuzzToWorker decodes what a worker may be sent.
 func FuzzToWorker(f *testing.F) {
-	seed, err := proto.Marshal(&ToWorker{Start: &Start{Job: []byte("{}"), Inputs: []*Relation{{
-		Segments: []*Segment{{Extent: 1, Rows: 2, Spans: []uint64{0, 16, 0, 0, 0, 0}}},
-	}}}})
+	seed, err := proto.Marshal(&ToWorker{Granted: []*Batch{{Segment: &Segment{Extent: 1, Rows: 2, Spans: []uint64{0, 16, 0, 0, 0, 0}}}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -197,11 +139,9 @@ func FuzzToWorker(f *testing.F) {
 		if proto.Unmarshal(b, &m) != nil {
 			return
 		}
-		for _, r := range m.GetStart().GetInputs() {
-			for _, s := range r.GetSegments() {
-				if d, err := s.Decode(func(uint64) []byte { return extent }, 1); err == nil && len(d.Columns) != 1 {
-					t.Error(d)
-				}
+		for _, g := range m.GetGranted() {
+			if d, err := g.GetSegment().Decode(extent, 1); err == nil && len(d.Columns) != 1 {
+				t.Error(d)
 			}
 		}
 	})

@@ -27,7 +27,7 @@ import (
 
 // Version is the protocol's version. A daemon and a worker with different
 // versions refuse each other at the handshake.
-const Version = 3
+const Version = 4
 
 // Name is the name of the worker's only service.
 const Name = "worker"

@@ -635,9 +635,9 @@ func (x *FromWorker) GetBook() *Booking {
 
 type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"` // the job as the extension has sent it: JSON, docs/internals/job.md
-	Inputs        []*Relation            `protobuf:"bytes,2,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	Kept          uint64                 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"` // bit i: input i has all its columns, and its condition is to be evaluated
+	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`       // the job as the extension has sent it: JSON, docs/internals/job.md
+	Inputs        [][]byte               `protobuf:"bytes,2,rep,name=inputs,proto3" json:"inputs,omitempty"` // each as EncodeRows returns it
+	Kept          uint64                 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`    // bit i: input i has all its columns, and its condition is to be evaluated
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -679,7 +679,7 @@ func (x *Start) GetJob() []byte {
 	return nil
 }
 
-func (x *Start) GetInputs() []*Relation {
+func (x *Start) GetInputs() [][]byte {
 	if x != nil {
 		return x.Inputs
 	}
@@ -1008,73 +1008,21 @@ func (x *Done) GetStats() []byte {
 	return nil
 }
 
-// Relation is one input.
-type Relation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Segments      []*Segment             `protobuf:"bytes,1,rep,name=segments,proto3" json:"segments,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Relation) Reset() {
-	*x = Relation{}
-	mi := &file_worker_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Relation) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Relation) ProtoMessage() {}
-
-func (x *Relation) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Relation.ProtoReflect.Descriptor instead.
-func (*Relation) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{14}
-}
-
-func (x *Relation) GetSegments() []*Segment {
-	if x != nil {
-		return x.Segments
-	}
-	return nil
-}
-
-// Segment is rows in column layout inside one extent, or in those of extents,
-// which has one for each pair of spans, if their arrays lie in several; rows of no
-// columns lie in none, and extent is 0. spans holds three pairs
-// of offset and length for each column: values, validity, heap. Validity of no
-// bytes means that no value is NULL.
+// Segment is rows in column layout inside one extent, to which a worker may write; rows of no
+// columns lie in none, and extent is 0. spans holds three pairs of offset and length for each
+// column: values, validity, heap. Validity of no bytes means that no value is NULL.
 type Segment struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Extent  uint64                 `protobuf:"varint,1,opt,name=extent,proto3" json:"extent,omitempty"`
-	Rows    int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
-	Spans   []uint64               `protobuf:"varint,3,rep,packed,name=spans,proto3" json:"spans,omitempty"`
-	Extents []uint64               `protobuf:"varint,4,rep,packed,name=extents,proto3" json:"extents,omitempty"`
-	// The content of each column and the number of its first row there, as in joincore.Vector;
-	// empty if no column has a content.
-	Contents      []uint64 `protobuf:"varint,5,rep,packed,name=contents,proto3" json:"contents,omitempty"`
-	From          []uint64 `protobuf:"varint,6,rep,packed,name=from,proto3" json:"from,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Extent        uint64                 `protobuf:"varint,1,opt,name=extent,proto3" json:"extent,omitempty"`
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	Spans         []uint64               `protobuf:"varint,3,rep,packed,name=spans,proto3" json:"spans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_worker_proto_msgTypes[15]
+	mi := &file_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1034,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[15]
+	mi := &file_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1047,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{15}
+	return file_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Segment) GetExtent() uint64 {
@@ -1119,27 +1067,6 @@ func (x *Segment) GetRows() int64 {
 func (x *Segment) GetSpans() []uint64 {
 	if x != nil {
 		return x.Spans
-	}
-	return nil
-}
-
-func (x *Segment) GetExtents() []uint64 {
-	if x != nil {
-		return x.Extents
-	}
-	return nil
-}
-
-func (x *Segment) GetContents() []uint64 {
-	if x != nil {
-		return x.Contents
-	}
-	return nil
-}
-
-func (x *Segment) GetFrom() []uint64 {
-	if x != nil {
-		return x.From
 	}
 	return nil
 }
@@ -1193,10 +1120,10 @@ const file_worker_proto_rawDesc = "" +
 	"\aemitted\x18\x02 \x03(\v2\x1a.gpujoin.worker.v1.EmittedR\aemitted\x12\x1c\n" +
 	"\tdiscarded\x18\x03 \x03(\x04R\tdiscarded\x12+\n" +
 	"\x04done\x18\x04 \x01(\v2\x17.gpujoin.worker.v1.DoneR\x04done\x12.\n" +
-	"\x04book\x18\x05 \x01(\v2\x1a.gpujoin.worker.v1.BookingR\x04book\"b\n" +
+	"\x04book\x18\x05 \x01(\v2\x1a.gpujoin.worker.v1.BookingR\x04book\"E\n" +
 	"\x05Start\x12\x10\n" +
-	"\x03job\x18\x01 \x01(\fR\x03job\x123\n" +
-	"\x06inputs\x18\x02 \x03(\v2\x1b.gpujoin.worker.v1.RelationR\x06inputs\x12\x12\n" +
+	"\x03job\x18\x01 \x01(\fR\x03job\x12\x16\n" +
+	"\x06inputs\x18\x02 \x03(\fR\x06inputs\x12\x12\n" +
 	"\x04kept\x18\x03 \x01(\x04R\x04kept\"9\n" +
 	"\x04Want\x12\x14\n" +
 	"\x05batch\x18\x01 \x01(\x04R\x05batch\x12\x1b\n" +
@@ -1215,16 +1142,11 @@ const file_worker_proto_rawDesc = "" +
 	"\x04Done\x124\n" +
 	"\afailure\x18\x01 \x01(\x0e2\x1a.gpujoin.worker.v1.FailureR\afailure\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +
-	"\x05stats\x18\x03 \x01(\fR\x05stats\"B\n" +
-	"\bRelation\x126\n" +
-	"\bsegments\x18\x01 \x03(\v2\x1a.gpujoin.worker.v1.SegmentR\bsegments\"\x95\x01\n" +
+	"\x05stats\x18\x03 \x01(\fR\x05stats\"K\n" +
 	"\aSegment\x12\x16\n" +
 	"\x06extent\x18\x01 \x01(\x04R\x06extent\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
-	"\x05spans\x18\x03 \x03(\x04R\x05spans\x12\x18\n" +
-	"\aextents\x18\x04 \x03(\x04R\aextents\x12\x1a\n" +
-	"\bcontents\x18\x05 \x03(\x04R\bcontents\x12\x12\n" +
-	"\x04from\x18\x06 \x03(\x04R\x04from*\xe2\x01\n" +
+	"\x05spans\x18\x03 \x03(\x04R\x05spans*\xe2\x01\n" +
 	"\aFailure\x12\x10\n" +
 	"\fFAILURE_NONE\x10\x00\x12\x11\n" +
 	"\rFAILURE_OTHER\x10\x01\x12\x15\n" +
@@ -1253,7 +1175,7 @@ func file_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_worker_proto_goTypes = []any{
 	(Failure)(0),          // 0: gpujoin.worker.v1.Failure
 	(*StatusRequest)(nil), // 1: gpujoin.worker.v1.StatusRequest
@@ -1270,8 +1192,7 @@ var file_worker_proto_goTypes = []any{
 	(*Emitted)(nil),       // 12: gpujoin.worker.v1.Emitted
 	(*Booking)(nil),       // 13: gpujoin.worker.v1.Booking
 	(*Done)(nil),          // 14: gpujoin.worker.v1.Done
-	(*Relation)(nil),      // 15: gpujoin.worker.v1.Relation
-	(*Segment)(nil),       // 16: gpujoin.worker.v1.Segment
+	(*Segment)(nil),       // 15: gpujoin.worker.v1.Segment
 }
 var file_worker_proto_depIdxs = []int32{
 	5,  // 0: gpujoin.worker.v1.StatusReply.devices:type_name -> gpujoin.worker.v1.Device
@@ -1285,19 +1206,17 @@ var file_worker_proto_depIdxs = []int32{
 	12, // 8: gpujoin.worker.v1.FromWorker.emitted:type_name -> gpujoin.worker.v1.Emitted
 	14, // 9: gpujoin.worker.v1.FromWorker.done:type_name -> gpujoin.worker.v1.Done
 	13, // 10: gpujoin.worker.v1.FromWorker.book:type_name -> gpujoin.worker.v1.Booking
-	15, // 11: gpujoin.worker.v1.Start.inputs:type_name -> gpujoin.worker.v1.Relation
-	16, // 12: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
-	0,  // 13: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
-	16, // 14: gpujoin.worker.v1.Relation.segments:type_name -> gpujoin.worker.v1.Segment
-	1,  // 15: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
-	6,  // 16: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
-	2,  // 17: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
-	7,  // 18: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
-	17, // [17:19] is the sub-list for method output_type
-	15, // [15:17] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	15, // 11: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
+	0,  // 12: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
+	1,  // 13: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
+	6,  // 14: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
+	2,  // 15: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
+	7,  // 16: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
+	15, // [15:17] is the sub-list for method output_type
+	13, // [13:15] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_worker_proto_init() }
@@ -1311,7 +1230,7 @@ func file_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_worker_proto_rawDesc), len(file_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
