@@ -20,33 +20,51 @@ func (l *Lease) Segments() (out []joincore.Segment) {
 	chunks := l.servedChunks()
 	limit := mostCuts(chunks)
 	var copies []*servedChunk
-	segments := 0
 	for i := range chunks {
-		segments += len(chunks[i].cuts)
 		if chunks[i].hasTooManyCuts(limit) && len(l.columns) > 0 {
 			copies = append(copies, &chunks[i])
 		}
 	}
 	inParallel(len(copies), func(i int) { l.compact(copies[i]) })
-	out = make([]joincore.Segment, 0, segments)
-	vectors := make([]joincore.Vector, segments*len(l.columns)) // of all segments
+	segments := 0
 	for i := range chunks {
 		c := &chunks[i]
-		switch {
-		case len(l.columns) == 0:
-			out = append(out, joincore.Segment{Rows: c.rows})
-			continue
-		case c.copy != nil:
-			out = append(out, *c.copy)
-			continue
-		}
-		for i := range c.cuts {
-			n := len(l.columns)
-			out = append(out, l.segment(c, &c.cuts[i], vectors[:n:n]))
-			vectors = vectors[n:]
+		if c.first = segments; c.copy != nil || len(l.columns) == 0 {
+			segments++
+		} else {
+			segments += len(c.cuts)
 		}
 	}
+	out = make([]joincore.Segment, segments)
+	vectors := make([]joincore.Vector, segments*len(l.columns)) // of all segments
+	// The pieces of a large table are in no cache, so cores wait for memory here: together they
+	// wait less.
+	inParallel((len(chunks)+chunksAtOnce-1)/chunksAtOnce, func(i int) {
+		for j := i * chunksAtOnce; j < min((i+1)*chunksAtOnce, len(chunks)); j++ {
+			l.put(&chunks[j], out, vectors)
+		}
+	})
 	return out
+}
+
+// chunksAtOnce is how many chunks are worth a goroutine.
+const chunksAtOnce = 64
+
+// put puts the segments of a chunk in their place among all.
+func (l *Lease) put(c *servedChunk, all []joincore.Segment, vectors []joincore.Vector) {
+	switch {
+	case len(l.columns) == 0:
+		all[c.first] = joincore.Segment{Rows: c.rows}
+		return
+	case c.copy != nil:
+		all[c.first] = *c.copy
+		return
+	}
+	n := len(l.columns)
+	for i := range c.cuts {
+		at := c.first + i
+		all[at] = l.segment(c, &c.cuts[i], vectors[at*n:(at+1)*n:(at+1)*n])
+	}
 }
 
 // servedChunk is what a lease serves of a chunk.
@@ -56,6 +74,7 @@ type servedChunk struct {
 	rows   int
 	cuts   []cut
 	copy   *joincore.Segment // of all rows; nil: there is none
+	first  int               // number of its first segment
 }
 
 // cut is consecutive rows of a chunk, in which all blocks are served.
