@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/sidecar/worker/child"
 	"gpujoin/version"
 )
@@ -28,10 +30,16 @@ func main() {
 	codes := flag.Int64("codes", 0, "maximum bytes of host memory of codes of texts that stay between joins; 0: none stay")
 	rates := flag.String("rates", "", "file of measured rates of devices; none: use default rates")
 	devices := flag.Int("devices", 0, "maximum number of devices of a join; 0: as many as pay")
+	strategy := flag.String("strategy", "auto", "how devices execute a join together, where they can: "+strings.Join(costmodel.Strategies(), ", "))
 	mesh := flag.String("mesh", "", "file of measured connections of devices; none: devices do not copy from each other")
 	always := flag.Bool("always", false, "run each join on all idle devices, whether that pays or not: for tests")
 	each := flag.Int("each", 1, "how often to open each device, for tests of several devices on a machine that has one")
 	flag.Parse()
-	s := settings{memory: *memory, keep: *keep, slabs: *slabs, codes: *codes, rates: *rates, devices: *devices, mesh: *mesh, always: *always, each: *each}
+	how, err := costmodel.ParseStrategy(*strategy)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "gpujoin-cuda: -strategy: %v\n", err)
+		os.Exit(2)
+	}
+	s := settings{memory: *memory, keep: *keep, slabs: *slabs, codes: *codes, rates: *rates, devices: *devices, strategy: how, mesh: *mesh, always: *always, each: *each}
 	os.Exit(child.Main(func(log *slog.Logger) (*child.Machine, error) { return open(s, log) }))
 }

@@ -26,9 +26,11 @@ type settings struct {
 	codes   int64  // bytes of codes of texts that stay in host memory, at most
 	rates   string // file of measured rates; "": default rates
 	devices int    // of a job, at most; 0: as many as pay
-	mesh    string // file of how devices are connected; "": not to be found out
-	always  bool   // jobs run on all idle devices, for tests
-	each    int    // how often each device is opened, for tests
+	// strategy is how devices execute a join together, where they can.
+	strategy costmodel.Strategy
+	mesh     string // file of how devices are connected; "": not to be found out
+	always   bool   // jobs run on all idle devices, for tests
+	each     int    // how often each device is opened, for tests
 }
 
 // open opens all devices that are visible to this process and for which the kernels
@@ -42,7 +44,7 @@ func open(s settings, log *slog.Logger) (*child.Machine, error) {
 		return nil, errors.New("the driver reports no device")
 	}
 	links := connections(s, infos, log) // measures idle devices, so before they are opened
-	m := &child.Machine{Codes: s.codes, Jobs: child.JobDevices{Most: s.devices, Always: s.always}}
+	m := &child.Machine{Codes: s.codes, Jobs: child.JobDevices{Most: s.devices, Strategy: s.strategy, Always: s.always}}
 	var failed error
 	var providers []*cuda.Provider
 	infos = slices.Repeat(infos, max(s.each, 1))

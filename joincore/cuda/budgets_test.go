@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
@@ -38,7 +39,7 @@ func TestDevicesWithDifferentMemory(t *testing.T) {
 			})
 			members = append(members, p)
 		}
-		both := multi.Replicate("cuda", members)
+		both := multi.Together("cuda", members, costmodel.Auto)
 		for _, c := range []struct {
 			build, probe int64
 			together     bool

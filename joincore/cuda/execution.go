@@ -65,7 +65,7 @@ func (e *execution) Close() {
 		return
 	}
 	e.releaseKept()
-	if t, ok := e.opt.Common.(*outofcore.SharedJoin); ok {
+	if t, ok := e.opt.Common.Partition.(*outofcore.SharedJoin); ok {
 		t.AfterReads(func() { e.leave(e.workspace) })
 	} else {
 		e.leave(e.workspace)

@@ -33,7 +33,7 @@ type prepared struct {
 // stack until it is released. If device memory is too small for the columns of
 // a whole side, the join uses late materialisation.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
-	shared, _ := e.opt.Common.(*outofcore.SharedJoin)
+	shared, _ := e.opt.Common.Partition.(*outofcore.SharedJoin)
 	if build, probe, ok := e.partitionableSides(spec, e.space(build)); ok {
 		if j, ok := outofcore.Prepare(e, spec, build, probe, shared); ok {
 			return j, nil

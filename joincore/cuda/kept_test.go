@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
@@ -437,7 +438,7 @@ func TestKeptColumnsOfSeveralDevices(t *testing.T) {
 	for _, ordinal := range devices {
 		members = append(members, keeping(t, ordinal, 512<<20, 128<<20, devices...))
 	}
-	both := multi.Replicate("cuda", members)
+	both := multi.Together("cuda", members, costmodel.Auto)
 	heap := func(n int) []byte { return make([]byte, n) }
 	const n, m = 100_000, 3_000_000
 	inputs := []*joincore.Relation{numberedInput(n/2, m, heap), numberedInput(0, n, heap)}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
@@ -149,7 +150,7 @@ func TestSuiteOfSharedJoins(t *testing.T) {
 					members = append(members, p)
 				}
 				s := suite.Subject{
-					Provider: multi.Replicate("cuda", members), Algorithms: algorithms, Thin: *thin * 24, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true,
+					Provider: multi.Together("cuda", members, costmodel.Auto), Algorithms: algorithms, Thin: *thin * 24, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true,
 				}
 				for _, part := range []func(*testing.T, suite.Subject){suite.Matrix, suite.Sizes, suite.Aggregates} {
 					part(t, s)

@@ -39,7 +39,7 @@ type peerRead struct {
 
 // share has a view of an input take part, if other executions read the input as well.
 func (e *execution) share(v *view) {
-	s, ok := e.opt.Common.(*sharing)
+	s, ok := e.opt.Common.Share.(*sharing)
 	if !ok || !slices.Contains(s.inputs, v.number) {
 		return
 	}
@@ -312,24 +312,28 @@ func connected(members []device.Provider) bool {
 	return true
 }
 
-// Exceeds reports whether a join of two inputs is done out of core: an execution has at most
-// three quarters of the budget, and a build side that is not divided at most three quarters
+// Exceeds reports whether joins of these build sides are done out of core: an execution has at
+// most three quarters of the budget, and a build side that is not divided at most three quarters
 // of that (outofcore.splitBits).
-func (p *Provider) Exceeds(build *joincore.Relation) bool {
-	width := int64(0)
-	for _, c := range build.Columns {
-		if c.Kind == joincore.Fixed {
-			width += int64(c.Width)
+func (p *Provider) Exceeds(builds ...*joincore.Relation) bool {
+	bytes := int64(0)
+	for _, build := range builds {
+		width := int64(outofcore.PartitionBytes)
+		for _, c := range build.Columns {
+			if c.Kind == joincore.Fixed {
+				width += int64(c.Width)
+			}
 		}
+		bytes += width * build.Rows()
 	}
 	most := p.budget / 16 * 9
 	if p.outOfCore.SplitBytes > 0 {
 		most = p.outOfCore.SplitBytes
 	}
-	return (width+outofcore.PartitionBytes)*build.Rows() > most
+	return bytes > most
 }
 
-// SharedJoin returns what executions on the providers get as device.Options.Common to
+// SharedJoin returns what executions on the providers get as device.Common.Partition to
 // partition and join two inputs together. Each partitions some of the rows in host memory,
 // from where every device reads them.
 func (p *Provider) SharedJoin(members []device.Provider) []any {

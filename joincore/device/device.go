@@ -72,9 +72,19 @@ type Options struct {
 	// Inputs is the number of inputs, of results of aggregates and of an aggregate's
 	// distinct values, for which a device may provide before concurrent steps read them.
 	Inputs int
-	// Common is what the provider returned for this execution when it was told that
-	// executions on several devices read the same inputs; nil: nothing.
-	Common any
+	// Common is what the execution has in common with those on other devices.
+	Common Common
+}
+
+// Common is what executions of one plan on several devices have in common. Only the provider
+// that has made a part knows what it is.
+type Common struct {
+	// Share is of inputs that each execution reads whole: they are uploaded once for all; nil:
+	// each execution uploads all that it reads.
+	Share any
+	// Partition is of a join whose inputs the executions partition together; nil: each execution
+	// joins the rows of its own inputs.
+	Partition any
 }
 
 // Device is a provider opened for one execution.

@@ -78,17 +78,37 @@ func dividable(n joincore.Node) []int {
 func copyLeft(k joincore.Kind) bool  { return k == joincore.Inner || k == joincore.Right }
 func copyRight(k joincore.Kind) bool { return k != joincore.Right && k != joincore.Full }
 
+// measurer is a provider that knows how much its device holds.
+type measurer interface {
+	device.Provider
+	// Exceeds reports whether inputs of some plan are too large for one device, all together, if
+	// each of them is the build side of a join: it would partition both sides by itself.
+	Exceeds(builds ...*joincore.Relation) bool
+}
+
 // partitioner is a provider whose devices can join two inputs together that exceed the memory
 // of each: they partition both by their keys, and each joins some of the partitions.
 type partitioner interface {
-	device.Provider
-	// Exceeds reports whether the build side of a join is too large for one device, which
-	// would partition both inputs by itself.
-	Exceeds(build *joincore.Relation) bool
+	measurer
 	// SharedJoin returns, for an execution on each of the providers, what it gets as
-	// device.Options.Common to do so; nil: they cannot. The executions have the same inputs
+	// device.Common.Partition to do so; nil: they cannot. The executions have the same inputs
 	// and the same seed, and return different rows. The plan has one join, of two inputs.
 	SharedJoin(members []device.Provider) []any
+}
+
+// Holds reports whether a provider's device has memory for all inputs but the divided one, which
+// it reads whole.
+func Holds(p device.Provider, inputs []*joincore.Relation, divided int) bool {
+	s, ok := p.(measurer)
+	return !ok || !s.Exceeds(slices.Delete(slices.Clone(inputs), divided, divided+1)...)
+}
+
+// CanPartition reports whether members can partition the inputs of a plan together, whatever
+// their size: its rows are those of one join of two inputs.
+func CanPartition(p device.Provider, plan *joincore.Checked) bool {
+	_, able := p.(partitioner)
+	_, ok := joined(plan.Root)
+	return able && ok
 }
 
 // Partitions reports whether members partition the inputs of a plan together: its rows are
@@ -123,9 +143,13 @@ func joined(n joincore.Node) (*joincore.Join, bool) {
 }
 
 // sharedJoin returns what the members get to join two inputs together, or nil if they do not:
-// if each of them has memory for the build side.
+// if each of them has memory for the build side, unless the strategy demands it.
 func (p *Provider) sharedJoin(plan *joincore.Checked, inputs []*joincore.Relation) []any {
-	if !slices.ContainsFunc(p.members, func(m device.Provider) bool { return Partitions(m, plan, inputs) }) {
+	partitions := p.how == costmodel.Divide && CanPartition(p.members[0], plan)
+	if p.how == costmodel.Auto {
+		partitions = slices.ContainsFunc(p.members, func(m device.Provider) bool { return Partitions(m, plan, inputs) })
+	}
+	if !partitions {
 		return nil
 	}
 	return p.members[0].(partitioner).SharedJoin(p.members)

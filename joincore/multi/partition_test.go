@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
@@ -25,7 +26,13 @@ type halved struct {
 // share is a member's part of the keys.
 type share struct{ member, members int }
 
-func (h *halved) Exceeds(build *joincore.Relation) bool { return build.Rows() > h.most }
+func (h *halved) Exceeds(builds ...*joincore.Relation) bool {
+	rows := int64(0)
+	for _, r := range builds {
+		rows += r.Rows()
+	}
+	return rows > h.most
+}
 
 func (h *halved) SharedJoin(members []device.Provider) (out []any) {
 	for i := range members {
@@ -47,7 +54,7 @@ func (a *asked) SharedJoin(members []device.Provider) []any {
 
 // Execute implements exec.Executor.
 func (h *halved) Execute(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
-	if s, ok := opt.Device.Common.(*share); ok {
+	if s, ok := opt.Device.Common.Partition.(*share); ok {
 		if h.fail != nil && s.member == s.members-1 {
 			return h.fail
 		}
@@ -58,7 +65,7 @@ func (h *halved) Execute(ctx context.Context, plan *joincore.Checked, inputs []*
 				own[i].Segments = append(own[i].Segments, s.of(segment))
 			}
 		}
-		inputs, opt.Device.Common = own, nil
+		inputs, opt.Device.Common = own, device.Common{}
 	}
 	return exec.Run(ctx, h.Provider, plan, inputs, mem, sink, opt, stats)
 }
@@ -146,6 +153,29 @@ func TestWhatIsPartitioned(t *testing.T) {
 		})
 		if stats := suite.Check(t, "", p, plan, inputs, 100, exec.Options{}); stats.Devices != 2 || times != 1 {
 			t.Errorf("member %d has too little memory: partitioned %d times, %+v", smaller, times, stats)
+		}
+	}
+	for _, c := range []struct {
+		how  costmodel.Strategy
+		most int64 // rows that a member holds
+		root joincore.Node
+		want int // how often inputs are partitioned
+		one  bool
+	}{
+		{costmodel.Divide, 1000, join, 1, false},
+		{costmodel.Replicate, 999, join, 0, false},
+		{costmodel.Divide, 1000, &joincore.Filter{Child: join, Predicate: &joincore.And{}}, 1, false},
+		{costmodel.Divide, 1000, &joincore.Join{
+			Kind: joincore.Inner, Left: join.Left, Right: &joincore.Filter{Child: join.Right, Predicate: &joincore.And{}}, Keys: join.Keys,
+		}, 0, true},
+	} {
+		times := 0
+		members := []device.Provider{&asked{&halved{cpu.New(), c.most, nil}, &times}, &asked{&halved{cpu.New(), c.most, nil}, &times}}
+		demanded := *plan
+		demanded.Root = c.root
+		stats := suite.Check(t, "", multi.Together("cpu", members, c.how), &demanded, inputs, 100, exec.Options{})
+		if times != c.want || (stats.Alone != "") != c.one {
+			t.Errorf("%v of a plan of %T: partitioned %d times, %+v", c.how, c.root, times, stats)
 		}
 	}
 	failing := replicated(2, func(int) device.Provider { return &halved{cpu.New(), 100, joincore.ErrBudget} })

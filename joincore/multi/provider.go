@@ -1,8 +1,9 @@
 // Package multi is a provider that spreads plans over several devices. Each device is a
 // member: a provider of its own, with which package exec executes fragments of the plan.
 //
-// A provider from Replicate exchanges no rows: members divide one input and read the others
-// whole (Divide). The rest is about a provider from New, which exchanges rows.
+// A provider from Together exchanges no rows: members divide one input and read the others
+// whole (Divide), or partition both inputs of a join through the memory of the host. The rest is
+// about a provider from New, which exchanges rows.
 //
 // A fragment is as much of a plan as members can execute each on its own rows: filters,
 // one join, aggregates. Between fragments, rows are exchanged so that those that belong
@@ -31,6 +32,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exchange/live"
@@ -43,6 +45,7 @@ type Provider struct {
 	members []device.Provider
 	group   Group // nil: none
 	opt     Options
+	how     costmodel.Strategy // without a group: Replicate, Divide, or Auto
 }
 
 // Options are for tests and benchmarks. Zero values let the provider choose.
@@ -71,12 +74,14 @@ func New(name string, members []device.Provider, g Group, opt Options) (*Provide
 	return &Provider{name: name, members: members, group: g, opt: opt}, nil
 }
 
-// Replicate returns a provider that exchanges no rows: the members divide the rows of one
-// input and read all others whole, as Divide says. One member alone executes a plan that
-// cannot be divided, or that has failed on another member before a row was returned, unless
+// Together returns a provider that exchanges no rows: the members execute plans by a strategy.
+// With costmodel.Replicate they divide the rows of one input and read all others whole, as
+// Divide says; with costmodel.Divide they partition both inputs of a join; with costmodel.Auto
+// they do that if the build side exceeds one of them. One member alone executes a plan that
+// cannot be executed so, or that has failed on another member before a row was returned, unless
 // a device is lost.
-func Replicate(name string, members []device.Provider) *Provider {
-	return &Provider{name: name, members: members}
+func Together(name string, members []device.Provider, how costmodel.Strategy) *Provider {
+	return &Provider{name: name, members: members, how: how}
 }
 
 // Name returns the provider's name.

@@ -15,6 +15,7 @@ func (p *Provider) replicate(ctx context.Context, plan *joincore.Checked, inputs
 	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
 	alone, reason := p.members[0], "the plan cannot be divided among devices"
 	input, ok := Divide(plan, inputs)
+	ok = ok && p.how != costmodel.Divide
 	shared := p.sharedJoin(plan, inputs)
 	if (ok || shared != nil) && len(p.members) > 1 {
 		x := newCoordinator(ctx, p, plan, inputs, mem, opt)
@@ -138,15 +139,18 @@ func (t *table) first() {
 type sharer interface {
 	device.Provider
 	// Share returns, for an execution on each of the providers, what it gets as
-	// device.Options.Common. inputs are those that all of them read whole.
+	// device.Common.Share. inputs are those that all of them read whole.
 	Share(members []device.Provider, inputs []int) []any
 }
 
-// common returns what the members get as Options.Common, or nil. busy lists those that
-// execute the fragment.
-func (f *fragment) common(busy []int) []any {
+// common returns what the members have in common. busy lists those that execute the fragment.
+func (f *fragment) common(busy []int) []device.Common {
+	list := make([]device.Common, f.x.members())
 	if f.copartitions {
-		return f.x.sharedJoin
+		for m, c := range f.x.sharedJoin {
+			list[m].Partition = c
+		}
+		return list
 	}
 	var inputs []int
 	for i, t := range f.tables {
@@ -155,11 +159,7 @@ func (f *fragment) common(busy []int) []any {
 		}
 	}
 	s, ok := f.x.p.members[0].(sharer)
-	if !ok || len(inputs) == 0 {
-		return nil
-	}
-	list := make([]any, f.x.members())
-	if len(busy) < 2 {
+	if !ok || len(inputs) == 0 || len(busy) < 2 {
 		return list
 	}
 	members := make([]device.Provider, len(busy))
@@ -167,7 +167,7 @@ func (f *fragment) common(busy []int) []any {
 		members[i] = f.x.p.members[m]
 	}
 	for i, c := range s.Share(members, inputs) {
-		list[busy[i]] = c
+		list[busy[i]].Share = c
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
@@ -22,7 +23,7 @@ func replicated(n int, member func(i int) device.Provider) *multi.Provider {
 	for i := range n {
 		members = append(members, member(i))
 	}
-	return multi.Replicate(members[0].Name(), members)
+	return multi.Together(members[0].Name(), members, costmodel.Auto)
 }
 
 // TestReplicate runs the cases of every provider over members that divide one input and

@@ -35,9 +35,7 @@ func (f *fragment) run(plan *joincore.Checked, sink func(member int) joincore.Si
 		if f.copartitions {
 			opt.Device.Seed = x.seed
 		}
-		if common != nil {
-			opt.Device.Common = common[member]
-		}
+		opt.Device.Common = common[member]
 		to := sink(member)
 		err := exec.Run(ctx, x.p.members[member], plan, inputs, x.mem, to, opt, &stats[member])
 		if s, ok := to.(*startSink); ok && err == nil {

@@ -30,6 +30,7 @@ var additions = map[string]string{
 	"gpujoin.stat_statements_max": "[Statistics of queries](views.md#gpujoinstat_statements)",
 
 	"cuda_devices":   "[GPUs](gpu.md)",
+	"cuda_strategy":  "[GPUs](gpu.md)",
 	"keep_interest":  "[Kept columns](kept-columns.md)",
 	"keep_memory":    "[Kept columns](kept-columns.md)",
 	"log_format":     "the log never contains values of columns",

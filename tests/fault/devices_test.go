@@ -79,6 +79,37 @@ func TestSeveralDevices(t *testing.T) {
 	})
 }
 
+// TestForcedStrategy: the daemon's setting says how devices execute a join. Where they cannot,
+// they execute it as without the setting, and EXPLAIN says why.
+func TestForcedStrategy(t *testing.T) {
+	for strategy, c := range map[string]struct {
+		devices float64
+		reason  string
+	}{
+		"alone":     {devices: 0},
+		"replicate": {devices: 2},
+		"divide":    {2, "strategy divide: devices partition one join of two inputs"}, // simulated ones cannot
+	} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
+			t.Setenv("GPUJOIND_CUDA_STRATEGY", strategy)
+			w := workerWorld(t)
+			s := w.proxied(t, serial)
+			for _, sql := range []string{theJoin, theSum} {
+				w.right(t, sql, <-ask(s, sql))
+				g := w.explained(t, s, sql)
+				why := "" // of one join
+				for _, j := range g.Joins() {
+					why += j.Text("Algorithm Reason")
+				}
+				if g.Text("Provider") != "cuda" || g.Number("Devices") != c.devices || why != c.reason || g.Text("One Device") != "" {
+					t.Errorf("%s ran on %v devices of %s: %q, %q", sql, g.Number("Devices"), g.Text("Provider"), why, g.Text("One Device"))
+				}
+			}
+		})
+	}
+}
+
 // TestADeviceIsFull: if one of several devices has too little memory, another one returns
 // the right rows, and EXPLAIN says why it worked alone.
 func TestADeviceIsFull(t *testing.T) {

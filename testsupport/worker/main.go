@@ -9,7 +9,7 @@
 // devices that begins while FILE exists; it removes FILE. One with the suffix ":hang=FILE"
 // likewise hangs in the next job, as in a kernel that does not end, until the process does.
 // One with the suffix ":words" executes whole steps, of plans that read integers only. What
-// devices have read stays on them.
+// devices have read stays on them. The flag --strategy is that of gpujoin-cuda; others are ignored.
 package main
 
 import (
@@ -17,11 +17,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
@@ -31,7 +33,11 @@ import (
 
 func main() {
 	os.Exit(child.Main(func(*slog.Logger) (*child.Machine, error) {
-		return machine(os.Getenv("CUDA_VISIBLE_DEVICES"))
+		m, err := machine(os.Getenv("CUDA_VISIBLE_DEVICES"))
+		if i := slices.Index(os.Args, "--strategy"); err == nil && i >= 0 && i+1 < len(os.Args) {
+			m.Jobs.Strategy, err = costmodel.ParseStrategy(os.Args[i+1])
+		}
+		return m, err
 	}))
 }
 

@@ -52,8 +52,8 @@ func (*simulated) Share(members []device.Provider, _ []int) []any {
 
 // Open implements device.Provider.
 func (s *simulated) Open(mem joincore.Memory, o device.Options) (device.Device, error) {
-	_, shared := o.Common.(together)
-	o.Common = nil
+	_, shared := o.Common.Share.(together)
+	o.Common = device.Common{}
 	d, err := s.Provider.Open(mem, o)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/device"
@@ -15,9 +16,10 @@ import (
 	"gpujoin/testsupport/suite"
 )
 
-// The cases of every provider pass over GPUs that divide one input and read the others
-// whole: those that copy parts of these from each other, and those that do not.
-func TestReplicate(t *testing.T) {
+// The cases of every provider pass over GPUs that execute plans together: that divide one input
+// and read the others whole, or partition both inputs of a join; those that copy from each
+// other, and those that do not.
+func TestTogether(t *testing.T) {
 	all, err := driver.Devices()
 	if err != nil || len(all) == 0 {
 		t.Fatalf("no device: %v", err)
@@ -46,14 +48,18 @@ func TestReplicate(t *testing.T) {
 					})
 					members = append(members, p)
 				}
-				p := multi.Replicate("cuda", members)
-				s := suite.Subject{
-					Provider: p, OwnMemory: true, Thin: 60, Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM},
+				for _, how := range []costmodel.Strategy{costmodel.Replicate, costmodel.Divide} {
+					t.Run(how.String(), func(t *testing.T) {
+						s := suite.Subject{
+							Provider: multi.Together("cuda", members, how), OwnMemory: true, Thin: 60,
+							Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.PHJOM, joincore.SMJUM, joincore.SMJOM},
+						}
+						for _, part := range []func(*testing.T, suite.Subject){suite.Matrix, suite.Sizes, suite.Trees, suite.Skew, suite.Sink, suite.Aggregates, suite.Values} {
+							part(t, s)
+						}
+					})
 				}
-				for _, part := range []func(*testing.T, suite.Subject){suite.Matrix, suite.Sizes, suite.Trees, suite.Skew, suite.Sink, suite.Aggregates, suite.Values} {
-					part(t, s)
-				}
-				shares(t, p, peers)
+				shares(t, multi.Together("cuda", members, costmodel.Auto), peers)
 			})
 		}
 	}

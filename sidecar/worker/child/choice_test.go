@@ -6,6 +6,8 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
 	"gpujoin/testsupport/suite"
@@ -48,12 +50,22 @@ func (s sizes) plan(probe int) (*joincore.Plan, []*joincore.Relation) {
 	return p, inputs
 }
 
+// wide is a device of 72 GiB that holds build sides of columns of 8 bytes, and their partitions.
+type wide struct{ device.Provider }
+
+func (wide) Exceeds(builds ...*joincore.Relation) bool {
+	bytes := int64(0)
+	for _, r := range builds {
+		bytes += r.Rows() * int64(8*len(r.Columns)+24)
+	}
+	return bytes > (72<<30)/16*9
+}
+
 // TestChoiceBySize: with the default rates of GPUs, a
 // job gets further devices from some size on and keeps them at all larger ones, as long as the
 // devices can hold what each of them reads whole; and every device pays.
 func TestChoiceBySize(t *testing.T) {
 	rates := &costmodel.DefaultDeviceRates
-	const memory = 72 << 30
 	for _, c := range []struct {
 		sizes
 		two, four, eight int // log2 of the least probe rows for so many devices of eight; 0: never
@@ -77,14 +89,17 @@ func TestChoiceBySize(t *testing.T) {
 		for idle := 2; idle <= 8; idle++ {
 			t.Run(fmt.Sprintf("%s/%d", c.name, idle), func(t *testing.T) {
 				m, list := machine(idle)
-				m.Jobs = JobDevices{Memory: memory, PeerGB: c.peerGB}
+				m.Jobs = JobDevices{PeerGB: c.peerGB}
+				for i := range m.Devices {
+					m.Devices[i].Provider = wide{cpu.New()}
+				}
 				before, first := 1, map[int]int{}
 				for bits := 10; bits <= 32; bits++ {
 					unchecked, inputs := c.plan(1 << bits)
 					plan := suite.Checked(t, unchecked)
-					n := len(m.choose(plan, inputs, list))
+					n := len(m.choose(plan, inputs, list).devices)
 					divided, ok := multi.Divide(plan, inputs)
-					fits := ok && multi.Bytes(inputs[1-divided]) <= memory/wholeShare
+					fits := ok && multi.Holds(wide{}, inputs, divided)
 					if n < before && fits {
 						t.Errorf("2^%d rows: %d devices, and %d for half the rows", bits, n, before)
 					}

@@ -139,10 +139,6 @@ type server struct {
 
 func newServer(machine *Machine, log *slog.Logger) *server {
 	s := &server{machine: machine, log: log}
-	machine.Jobs.Memory = math.MaxInt64
-	for _, d := range machine.Devices {
-		machine.Jobs.Memory = min(machine.Jobs.Memory, d.Budget)
-	}
 	registrars := make([]*registrar, len(machine.Devices))
 	for i, d := range machine.Devices {
 		s.queues = append(s.queues, newDeviceQueue(d))

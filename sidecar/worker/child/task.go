@@ -107,18 +107,19 @@ func (r *task) execute(plan *joincore.Checked, inputs []*joincore.Relation, stat
 		return err
 	}
 	defer q.leave()
-	team, leave := r.srv.team(q, plan, inputs)
-	defer leave()
+	team := r.srv.team(q, plan, inputs)
+	defer team.leave()
 	mem := newMemory(r.book)
 	defer func() {
 		if n := mem.Close(); n > 0 {
 			r.srv.log.Error("a join leaked memory", "blocks", n)
 		}
 	}()
-	err = exec.Run(r.ctx, textcodes.New(spread(team)).With(r.srv.memo), plan, inputs, mem, r.sink, q.Options, stats)
-	for _, p := range team {
+	err = exec.Run(r.ctx, textcodes.New(team.provider()).With(r.srv.memo), plan, inputs, mem, r.sink, q.Options, stats)
+	for _, p := range team.members {
 		err = deviceLost(p, err)
 	}
+	team.note(stats)
 	return err
 }
 

@@ -29,11 +29,13 @@ type options struct {
 	runs    int
 	workers int
 	devices int
-	parts   string
-	queries string
-	kept    bool // measure queries over kept columns instead
-	foreign bool // measure queries over foreign tables instead
-	common  measure.Flags
+	// strategy is how several GPUs execute a job together, where they can.
+	strategy string
+	parts    string
+	queries  string
+	kept     bool // measure queries over kept columns instead
+	foreign  bool // measure queries over foreign tables instead
+	common   measure.Flags
 }
 
 // Run runs what the arguments select, prints one table and writes build/gpu-e2e.json.
@@ -53,6 +55,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.IntVar(&o.runs, "runs", 3, "runs of each query in each mode; the median counts")
 	flags.IntVar(&o.workers, "workers", defaultWorkers(), "parallel workers of a query, beside its leader")
 	flags.IntVar(&o.devices, "devices", 1, "most GPUs of a job: with more than 1, each query also runs on several GPUs and is compared with one")
+	flags.StringVar(&o.strategy, "strategy", "auto", "how several GPUs execute a job together, where they can: a value of the daemon's cuda-strategy")
 	flags.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run")
 	flags.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
 	flags.BoolVar(&o.kept, "kept", false, "only compare cores with CUDA over kept columns: joins of 1 M rows times -sf and 4 times as many, and TPC-H")

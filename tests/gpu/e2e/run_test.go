@@ -52,7 +52,7 @@ func TestWithoutGPU(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(worker))
 	t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
 	out := filepath.Join(t.TempDir(), "results.json")
-	err = run(t.Context(), options{plugin: worker, out: out, rows: 300_000, runs: 1, workers: 2, devices: 2, parts: "joins,faults"})
+	err = run(t.Context(), options{plugin: worker, out: out, rows: 300_000, runs: 1, workers: 2, devices: 2, strategy: "replicate", parts: "joins,faults"})
 	if err != nil {
 		t.Error(err)
 	}
@@ -126,7 +126,7 @@ func withoutGPU(t *testing.T, run func(context.Context, options) error, o option
 // Kept columns with the cpu provider's worker in place of the GPU's: all rows are equal, and all
 // inputs are kept.
 func TestKeptWithoutGPU(t *testing.T) {
-	document := withoutGPU(t, runKept, options{sf: 0.1, devices: 2, kept: true, queries: "1 6 3 10 12"})
+	document := withoutGPU(t, runKept, options{sf: 0.1, devices: 2, strategy: "auto", kept: true, queries: "1 6 3 10 12"})
 	queries := map[string]int{}
 	for _, r := range document.Results {
 		if r.Engine == "" { // the mean

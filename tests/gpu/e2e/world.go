@@ -103,7 +103,7 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	if err := w.prepare(ctx); err != nil {
 		return w, err
 	}
-	for name, value := range map[string]any{"sf": o.sf, "rows": o.rows, "runs": o.runs, "workers": o.workers, "devices": o.devices, "parts": o.parts} {
+	for name, value := range map[string]any{"sf": o.sf, "rows": o.rows, "runs": o.runs, "workers": o.workers, "devices": o.devices, "strategy": o.strategy, "parts": o.parts} {
 		w.run.Parameter(name, value)
 	}
 	w.run.Chosen("queries", o.queries)
@@ -142,7 +142,7 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	}
 	w.modes = []*mode{native, cpu, cuda}
 	if o.devices > 1 {
-		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-memory": "40%"}
+		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-memory": "40%"}
 		maps.Copy(more, memory)
 		several, err := w.cuda(ctx, "several", more)
 		if err != nil {

@@ -1,0 +1,38 @@
+package costmodel
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Strategy is a way to execute a job on the devices of a machine.
+type Strategy uint8
+
+const (
+	// Auto is the strategy that is predicted to be the fastest.
+	Auto Strategy = iota
+	// Alone: one device executes the job.
+	Alone
+	// Replicate: devices divide the rows of one input, and each reads all others whole.
+	Replicate
+	// Divide: devices partition both inputs of a join through the memory of the host, and each
+	// joins some of the partitions.
+	Divide
+)
+
+// strategies are their names, as a setting has them.
+var strategies = [...]string{"auto", "alone", "replicate", "divide"}
+
+// Strategies returns the names of all strategies.
+func Strategies() []string { return strategies[:] }
+
+func (s Strategy) String() string { return strategies[s] }
+
+// ParseStrategy returns the strategy of a name.
+func ParseStrategy(name string) (Strategy, error) {
+	i := slices.Index(strategies[:], name)
+	if i < 0 {
+		return Auto, fmt.Errorf("there is no strategy %q", name)
+	}
+	return Strategy(i), nil
+}
