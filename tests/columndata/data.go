@@ -55,6 +55,14 @@ func (c *Checksum) Add(other Checksum) {
 	c.Rows += other.Rows
 }
 
+// Chained adds a word of a row to the row's part of a checksum, as the kernels do.
+func Chained(sum, word uint64) uint64 {
+	x := sum*0x9e3779b97f4a7c15 + word + 1
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
 const (
 	Blocks      = 4096
 	columnBytes = 16

@@ -34,7 +34,16 @@ const (
 	otherMemory = 30 << 30
 )
 
-func (b *bench) openDevices() (_ *devices, err error) {
+// shares gives the first device more memory than the others.
+func shares(_ *driver.Context, number int) (int64, error) {
+	if number == 0 {
+		return firstMemory, nil
+	}
+	return otherMemory, nil
+}
+
+// openDevices opens the devices with memory that a function returns for each.
+func (b *bench) openDevices(memory func(c *driver.Context, number int) (int64, error)) (_ *devices, err error) {
 	d := &devices{}
 	defer func() {
 		if err != nil {
@@ -50,9 +59,9 @@ func (b *bench) openDevices() (_ *devices, err error) {
 	}
 	for i := range d.members {
 		m := &d.members[i]
-		bytes := int64(firstMemory)
-		if i > 0 {
-			bytes = otherMemory
+		bytes, err := memory(m.Device, i)
+		if err != nil {
+			return nil, err
 		}
 		if m.Stream, err = m.Device.NewStream(); err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/device"
@@ -67,7 +68,7 @@ func (r *hostResult) bars(b *bench) string {
 type hostBed struct {
 	rows      int64
 	inputs    []*joincore.Relation
-	memory    [][]byte // to be page-locked: inputs, and batches of results
+	memory    [][]byte // to be page-locked: of both inputs, and of batches of results
 	results   []byte
 	providers []*cuda.Provider
 	release   []func()
@@ -81,13 +82,31 @@ func spread(row int64) uint64 {
 	return bits.RotateLeft64(uint64(row)*0x9E3779B97F4A7C15, 32) * 0xD6E8FEB86659FD93
 }
 
-func (h *hostBed) input(order func(int64) int64) *joincore.Relation {
+// newHostBed takes memory for inputs of that many rows.
+func newHostBed(rows int64) *hostBed {
+	h := &hostBed{results: make([]byte, batches*batchRows*batchRow)}
+	h.memory = [][]byte{make([]byte, hostRow*rows), make([]byte, hostRow*rows), h.results}
+	return h
+}
+
+// hostRow is the bytes of a row: its key and its payload.
+const hostRow = 16
+
+// fill makes inputs of some rows: keys 0, 1, 2, ... on one side, and the same from behind on the
+// other one.
+func (h *hostBed) fill(rows int64) {
+	h.rows = rows
+	h.inputs = []*joincore.Relation{
+		h.input(h.memory[0], func(row int64) int64 { return row }),
+		h.input(h.memory[1], func(row int64) int64 { return rows - 1 - row }),
+	}
+}
+
+func (h *hostBed) input(memory []byte, order func(int64) int64) *joincore.Relation {
 	r := &joincore.Relation{Columns: []joincore.Column{{Kind: joincore.Fixed, Width: 8, Align: 8}, {Kind: joincore.Fixed, Width: 8, Align: 8}}}
-	memory := make([]byte, 16*h.rows)
-	h.memory = append(h.memory, memory)
 	for first := int64(0); first < h.rows; first += segmentRows {
 		n := min(segmentRows, h.rows-first)
-		part := memory[16*first:]
+		part := memory[hostRow*first:]
 		r.Segments = append(r.Segments, joincore.Segment{Rows: int(n), Columns: []joincore.Vector{{Values: part[: 8*n : 8*n]}, {Values: part[8*n : 16*n : 16*n]}}})
 	}
 	var next atomic.Int64
@@ -285,13 +304,8 @@ func (b *bench) measureHost(ctx context.Context) error {
 			total += d.ToDevice
 		}
 	}
-	h := &hostBed{rows: b.hostRows}
-	h.inputs = []*joincore.Relation{
-		h.input(func(row int64) int64 { return row }),
-		h.input(func(row int64) int64 { return h.rows - 1 - row }),
-	}
-	h.results = make([]byte, batches*batchRows*batchRow)
-	h.memory = append(h.memory, h.results)
+	h := newHostBed(b.hostRows)
+	h.fill(b.hostRows)
 	fmt.Printf("%-16s %8s %10s %10s %7s %7s %7s  %s\n", "host inputs", "rows", "one, ms", "all, ms", "ratio", "GB/s", "links", "how")
 	budget := int64(-1)
 	defer func() { _ = h.close() }()
@@ -320,7 +334,7 @@ func (b *bench) measureHost(ctx context.Context) error {
 		for _, of := range []struct {
 			p  device.Provider
 			ms *float64
-		}{{members[0], &r.OneMS}, {multi.Replicate("cuda", members), &r.AllMS}} {
+		}{{members[0], &r.OneMS}, {multi.Together("cuda", members, costmodel.Auto), &r.AllMS}} {
 			var all []float64
 			for i := range b.repeats + 1 {
 				ms, stats, err := h.execute(ctx, of.p, c.summed)

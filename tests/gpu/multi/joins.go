@@ -64,7 +64,7 @@ func (r *joinResult) result() measure.Result {
 
 // measureJoins times joins on one device and on all.
 func (b *bench) measureJoins(ctx context.Context) (err error) {
-	d, err := b.openDevices()
+	d, err := b.openDevices(shares)
 	if err != nil {
 		return err
 	}

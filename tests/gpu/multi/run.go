@@ -30,6 +30,7 @@ type bench struct {
 	devices  []int
 	repeats  int
 	hostRows int64
+	builds   []float64 // GB
 	cases    []joinCase
 	sweep    []string // axes; nil: none
 	tune     []mgj.Options
@@ -97,7 +98,7 @@ type part struct {
 // parts are all of them, in this order.
 var parts = []part{
 	{"mesh", (*bench).measureMesh}, {"exchange", (*bench).measureExchange}, {"emulate", (*bench).measureEmulated},
-	{"joins", (*bench).measureJoins}, {"host", (*bench).measureHost},
+	{"joins", (*bench).measureJoins}, {"host", (*bench).measureHost}, {"host-build", (*bench).measureHostBuild},
 }
 
 // Run measures what the arguments select and writes build/bench-multi.json. A result that
@@ -105,8 +106,9 @@ var parts = []part{
 func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	var (
 		devices = flags.String("devices", "2", "how many devices, or their ordinals, by commas")
-		only    = flags.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, by commas; all where empty")
+		only    = flags.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, host-build, by commas; all where empty")
 		rows    = flags.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
+		builds  = flags.String("build-gb", "4,8,16,24,32,40", "host-build: sizes of each input, in 10^9 bytes, by commas")
 		repeats = flags.Int("repeats", 5, "timed exchanges of each kind; the median counts")
 		out     = flags.String("json", "build/bench-multi.json", "where the results are written")
 		cases   = flags.String("cases", "", "names of joins, by commas; all where empty, \"-\" for none")
@@ -126,6 +128,9 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	}
 	var err error
 	if b.devices, err = ordinals(*devices); err != nil {
+		return err
+	}
+	if b.builds, err = sizesOf(*builds); err != nil {
 		return err
 	}
 	if b.tune, err = waysOf(*tune); err != nil {
@@ -151,6 +156,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	run.Parameter("runs", b.repeats)
 	run.Parameter("host_rows", b.hostRows)
 	run.Parameter("shrink", b.shrink)
+	run.Parameter("build_gb", *builds)
 	fmt.Println(run)
 	for _, p := range parts {
 		if chosen != nil && !slices.Contains(chosen, p.name) {

@@ -1,0 +1,221 @@
+//go:build cuda
+
+package multi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/multi"
+	"gpujoin/tests/measure"
+)
+
+// builds are joins of two inputs of the same size in host memory, by each strategy: how large a
+// build side may become before another strategy is faster.
+type builds struct {
+	sizes []float64 // GB of each input
+	ms    map[buildKey]float64
+	notes []string
+}
+
+// buildKey names a measured join: the size of each input and the strategy.
+type buildKey struct {
+	gb  float64
+	how string
+}
+
+// exchanged is the strategy whose rows are brought to devices first, which then exchange them.
+const exchanged = "exchange"
+
+// buildStrategies are the columns of the table.
+var buildStrategies = []string{costmodel.Alone.String(), costmodel.Replicate.String(), exchanged, costmodel.Divide.String()}
+
+// sizesOf reads sizes in GB, by commas.
+func sizesOf(text string) (list []float64, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		gb, err := strconv.ParseFloat(part, 64)
+		if err != nil || gb <= 0 {
+			return nil, fmt.Errorf("-build-gb: %q is not a size in GB", part)
+		}
+		list = append(list, gb)
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// rowsOf returns the rows of an input of a size.
+func rowsOf(gb float64) int64 { return int64(gb * 1e9 / hostRow) }
+
+// hostTimes is by how many times the size of an input the machine's memory must exceed it: both
+// inputs, their partitions in host memory, and as much as an input for the rest.
+const hostTimes = 5
+
+// measureHostBuild measures joins of inputs of the same size by each strategy.
+func (b *bench) measureHostBuild(ctx context.Context) error {
+	t := &builds{ms: map[buildKey]float64{}}
+	for _, gb := range b.builds {
+		if memory := measure.MemoryBytes(); memory > 0 && hostTimes*gb*1e9 > float64(memory) {
+			fmt.Printf("inputs of %g GB are left out: the machine has %.0f GB\n", gb, float64(memory)/1e9)
+			continue
+		}
+		t.sizes = append(t.sizes, gb)
+	}
+	if t.sizes == nil {
+		return nil
+	}
+	h := newHostBed(rowsOf(t.sizes[len(t.sizes)-1]))
+	err := b.timeProviders(ctx, h, t)
+	if err = errors.Join(err, h.close()); err != nil {
+		return err
+	}
+	if err := b.timeExchange(ctx, h, t); err != nil {
+		return err
+	}
+	for _, r := range t.results() {
+		b.results = append(b.results, r)
+	}
+	err = t.print()
+	for _, note := range t.notes {
+		fmt.Println(note)
+	}
+	return err
+}
+
+// timeProviders measures what the worker does: on one device, or on all by a strategy.
+func (b *bench) timeProviders(ctx context.Context, h *hostBed, t *builds) error {
+	budget := int64(0)
+	if b.repeated() {
+		budget = 32 << 30 // a device has this for each provider
+	}
+	if err := h.open(b.devices, budget/int64(b.shrink)); err != nil {
+		return err
+	}
+	var members []device.Provider
+	for _, p := range h.providers {
+		members = append(members, p)
+	}
+	for _, gb := range t.sizes {
+		h.fill(rowsOf(gb))
+		for _, how := range []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Divide} {
+			p := members[0]
+			if how != costmodel.Alone {
+				p = multi.Together("cuda", members, how)
+			}
+			if how == costmodel.Replicate && h.providers[0].Exceeds(h.inputs[1]) {
+				t.notes = append(t.notes, fmt.Sprintf("%g GB, %v: a device does not hold the build side and its partitions", gb, how))
+				continue
+			}
+			var all []float64
+			for i := range b.repeats + 1 {
+				ms, stats, err := h.execute(ctx, p, true)
+				if err != nil {
+					return fmt.Errorf("%g GB, %v: %w", gb, how, err)
+				}
+				if stats.Alone != "" {
+					return fmt.Errorf("%g GB, %v: one device did it alone: %s", gb, how, stats.Alone)
+				}
+				if i > 0 {
+					all = append(all, ms)
+					continue
+				}
+				for _, p := range h.providers { // the first one allocates
+					p.Settle()
+				}
+				t.notes = append(t.notes, fmt.Sprintf("%g GB, %v: %s", gb, how, stats.Joins[0].Algorithm))
+			}
+			t.add(gb, how.String(), all)
+		}
+	}
+	return nil
+}
+
+// timeExchange measures joins whose inputs are uploaded in equal parts and exchanged between the
+// devices.
+func (b *bench) timeExchange(ctx context.Context, h *hostBed, t *builds) (err error) {
+	x, err := b.openExchange(ctx, h)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.close()) }()
+	for _, gb := range t.sizes {
+		h.fill(rowsOf(gb))
+		want := x.expected(h.rows)
+		var all []float64
+		for i := range b.repeats + 1 {
+			start := time.Now()
+			got, err := x.join(ctx)
+			if errors.Is(err, joincore.ErrBudget) {
+				t.notes = append(t.notes, fmt.Sprintf("%g GB, %s: %v", gb, exchanged, err))
+				break
+			}
+			if err == nil && got != want {
+				err = fmt.Errorf("wrong result: %v, not %v", got, want)
+			}
+			if err != nil {
+				return fmt.Errorf("%g GB, %s: %w", gb, exchanged, err)
+			}
+			if i > 0 {
+				all = append(all, float64(time.Since(start))/float64(time.Millisecond))
+			}
+		}
+		if all != nil {
+			t.add(gb, exchanged, all)
+		}
+	}
+	return nil
+}
+
+// add notes the times of a join.
+func (t *builds) add(gb float64, how string, ms []float64) {
+	t.ms[buildKey{gb, how}] = measure.Median(ms)
+	fmt.Printf("  %g GB, %s: %.1f ms\n", gb, how, measure.Median(ms))
+}
+
+// results returns what was measured as results of the document.
+func (t *builds) results() (list []measure.Result) {
+	for _, gb := range t.sizes {
+		one := t.ms[buildKey{gb, alone}]
+		for _, how := range buildStrategies {
+			ms, ok := t.ms[buildKey{gb, how}]
+			if !ok {
+				continue
+			}
+			list = append(list, measure.Result{
+				Name: fmt.Sprintf("host-build %g GB", gb), Engine: how, Ms: []float64{ms},
+				Values: map[string]float64{"rows": float64(rowsOf(gb)), ofOne: measure.Round(ms/one, 3), "gb/s": 2 * gb / ms * 1e3},
+			})
+		}
+	}
+	return list
+}
+
+// print prints one table: a line for each size, and a column for each strategy.
+func (t *builds) print() error {
+	rows := []string{"each input, GB\trows\t" + strings.Join(buildStrategies, ", ms\t") + ", ms\tfastest\tof one"}
+	for _, gb := range t.sizes {
+		line, best, least := []string{strconv.FormatFloat(gb, 'g', -1, 64), strconv.FormatInt(rowsOf(gb), 10)}, "", 0.0
+		for _, how := range buildStrategies {
+			ms, ok := t.ms[buildKey{gb, how}]
+			if !ok {
+				line = append(line, "-")
+				continue
+			}
+			line = append(line, fmt.Sprintf("%.1f", ms))
+			if best == "" || ms < least {
+				best, least = how, ms
+			}
+		}
+		line = append(line, best, fmt.Sprintf("%.2f", least/t.ms[buildKey{gb, alone}]))
+		rows = append(rows, strings.Join(line, "\t"))
+	}
+	return measure.Table(os.Stdout, rows...)
+}
