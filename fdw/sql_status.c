@@ -1,6 +1,7 @@
 /*
  * sql_status.c - gpujoin.daemon_status(), which shows the daemon's status, and
- * gpujoin.stat_report(), which shows of it what the caller may see.
+ * gpujoin.stat_report(), which shows of it what the caller may see; and
+ * gpujoin.stat_daemon_reset().
  */
 #include "postgres.h"
 
@@ -17,20 +18,20 @@
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 #include "utils/tuplestore.h"
-#include "utils/tuplestore.h"
 
 #include "daemon/job_session.h"
 #include "options.h"
 
 PG_FUNCTION_INFO_V1(gpujoin_daemon_status);
 PG_FUNCTION_INFO_V1(gpujoin_stat_report);
+PG_FUNCTION_INFO_V1(gpujoin_stat_daemon_reset);
 
 /*
- * Asks the daemon for its status.  Returns NULL, with the reason in *failure, if
- * there is none.
+ * Asks the daemon for its status, by GJ_STATUS_GET or GJ_STATUS_RESET.  Returns
+ * NULL, with the reason in *failure, if there is none.
  */
 static Jsonb *
-daemon_status(text **failure)
+daemon_status(enum gj_message request, text **failure)
 {
 	GjLink	   *link = palloc0(sizeof(GjLink));
 	Jsonb	   *volatile status = NULL;
@@ -41,7 +42,7 @@ daemon_status(text **failure)
 		GjConnection *conn = &link->conn;
 
 		if (gj_link_connect(link, gj_socket) &&
-			gj_send(conn, GJ_STATUS_GET, NULL, 0, NULL, 0) &&
+			gj_send(conn, request, NULL, 0, NULL, 0) &&
 			gj_expect(conn, GJ_STATUS, 0, gj_connect_timeout))
 			/* the body is zero-terminated; jsonb_in() validates the rest */
 			status = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(conn->body)));
@@ -68,7 +69,7 @@ gpujoin_daemon_status(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE || desc->natts != 2)
 		elog(ERROR, "return type must be a row type with two columns");
-	status = daemon_status(&failure);
+	status = daemon_status(GJ_STATUS_GET, &failure);
 	nulls[0] = failure == NULL;
 	nulls[1] = status == NULL;
 	values[0] = PointerGetDatum(failure);
@@ -81,7 +82,7 @@ gpujoin_daemon_status(PG_FUNCTION_ARGS)
 /* Members of the status that tell nothing of queries, tables or roles. */
 static const char *const public_members[] = {
 	"version", "pid", "uptime_s", "stopping", "providers", "rates", "budget", "reserved", "used",
-	"queued", "sessions", "spooled", "pool", "totals", "phases", "process", "devices"
+	"queued", "sessions", "spooled", "pool", "totals", "phases", "since_reset", "process", "devices"
 };
 
 static JsonbValue *
@@ -155,7 +156,7 @@ gpujoin_stat_report(PG_FUNCTION_ARGS)
 	Jsonb	   *status;
 
 	InitMaterializedSRF(fcinfo, 0);
-	status = daemon_status(&failure);
+	status = daemon_status(GJ_STATUS_GET, &failure);
 	if (status == NULL)
 	{
 		JsonbValue	value = {.type = jbvString};
@@ -177,4 +178,36 @@ gpujoin_stat_report(PG_FUNCTION_ARGS)
 	put_jobs(result, member(status, "jobs"));
 	put_jobs(result, member(status, "waiting"));
 	return (Datum) 0;
+}
+
+/* ---- gpujoin.stat_daemon_reset() ---- */
+
+/* Returns since when the daemon counts, which is now. */
+Datum
+gpujoin_stat_daemon_reset(PG_FUNCTION_ARGS)
+{
+	text	   *failure = NULL;
+	Jsonb	   *status = daemon_status(GJ_STATUS_RESET, &failure);
+	JsonbValue *counts;
+	const char *since = NULL;
+
+	if (status == NULL)
+	{
+		char	   *reason = text_to_cstring(failure);
+
+		reason[0] = pg_toupper((unsigned char) reason[0]);
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("gpujoind did not reset its counters"),
+				 errdetail_internal("%s.", reason)));
+	}
+	counts = JB_ROOT_IS_OBJECT(status) ? member(status, "since_reset") : NULL;
+	if (counts != NULL && counts->type == jbvBinary && JsonContainerIsObject(counts->val.binary.data))
+		since = number(JsonbValueToJsonb(counts), "since_s");
+	if (since == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("the status of gpujoind does not say when its counters were reset")));
+	return DirectFunctionCall1(float8_timestamptz,
+							   DirectFunctionCall1(float8in, CStringGetDatum(since)));
 }

@@ -74,7 +74,7 @@ func TestFrameHeader(t *testing.T) {
 		"magic":           {func(f *Frame) { f.Magic++ }, ErrFrameMagic},
 		"reserved":        {func(f *Frame) { f.Reserved = 1 }, ErrFrameReserved},
 		"type 0":          {func(f *Frame) { f.Type = 0 }, ErrFrameType},
-		"type 25":         {func(f *Frame) { f.Type = 25 }, ErrFrameType},
+		"type 26":         {func(f *Frame) { f.Type = 26 }, ErrFrameType},
 		"type 64":         {func(f *Frame) { f.Type = 64 }, ErrFrameType},
 		"type 65535":      {func(f *Frame) { f.Type = 65535 }, ErrFrameType},
 		"length 0":        {func(f *Frame) { f.Length = 0 }, ErrFrameLength},

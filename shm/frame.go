@@ -109,6 +109,7 @@ const (
 	MsgCaptured
 	MsgForget
 	MsgSourceGet
+	MsgStatusReset
 )
 
 // Messages of the daemon.
@@ -175,6 +176,7 @@ var shapes = map[Message]shape{
 	MsgCaptured:    upTo[Captured]("CAPTURED", FrameMax, 0),
 	MsgForget:      upTo[Forget]("FORGET", Sizeof[Forget]()+MaxText, 0),
 	MsgSourceGet:   upTo[SourceGet]("SOURCE_GET", FrameMax, 0),
+	MsgStatusReset: {name: "STATUS_RESET"},
 
 	MsgWelcome:     fixed[Welcome]("WELCOME"),
 	MsgAdmitted:    fixed[Admitted]("ADMITTED"),

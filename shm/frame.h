@@ -53,6 +53,7 @@ enum gj_message
 	GJ_FORGET = 23,				/* gj_forget, then the table's name as text; allowed
 								 * right after HELLO */
 	GJ_SOURCE_GET = 24,			/* gj_source_get, then JSON; allowed right after HELLO */
+	GJ_STATUS_RESET = 25,		/* no body; allowed right after HELLO */
 
 	/* daemon to backend */
 	GJ_WELCOME = 65,			/* gj_welcome, answers HELLO */
@@ -66,7 +67,7 @@ enum gj_message
 	GJ_CHAIN_EXTENT = 73,		/* gj_chain_extent, with 1 fd, answers CHAIN_GET */
 	GJ_STATS = 74,				/* gj_stats, then joins, phases, aggregates,
 								 * filters, participants */
-	GJ_STATUS = 75,				/* JSON */
+	GJ_STATUS = 75,				/* JSON, answers STATUS_GET and STATUS_RESET */
 	GJ_FILTER = 76,				/* gj_filter, with 1 fd unless there is none,
 								 * answers FILTER_GET */
 	GJ_KEPT = 77,				/* gj_kept, then states, answers PAGES and KEPT_GET */

@@ -58,7 +58,7 @@ var constants = map[string]int64{
 	"GJ_FILTER": int64(MsgFilter), "GJ_PAGES": int64(MsgPages), "GJ_KEPT_GET": int64(MsgKeptGet),
 	"GJ_BLOCKS_GET": int64(MsgBlocksGet), "GJ_PROVED": int64(MsgProved), "GJ_CAPTURED": int64(MsgCaptured),
 	"GJ_KEPT": int64(MsgKept), "GJ_BLOCKS": int64(MsgBlocks), "GJ_FORGET": int64(MsgForget), "GJ_FORGOTTEN": int64(MsgForgotten),
-	"GJ_SOURCE_GET": int64(MsgSourceGet), "GJ_SOURCE": int64(MsgSource),
+	"GJ_SOURCE_GET": int64(MsgSourceGet), "GJ_STATUS_RESET": int64(MsgStatusReset), "GJ_SOURCE": int64(MsgSource),
 	"GJ_SOURCE_PIN": int64(SourcePin), "GJ_SOURCE_UNPIN": int64(SourceUnpin), "GJ_SOURCE_MIRROR": int64(SourceMirror),
 	"GJ_SOURCE_UNMIRROR": int64(SourceUnmirror), "GJ_SOURCE_IMPORT": int64(SourceImport), "GJ_SOURCE_MIRRORS": int64(SourceMirrors),
 	"GJ_SOURCE_SIZE": int64(SourceSize), "GJ_SOURCE_CHECK": int64(SourceCheck), "GJ_SOURCE_CLOSE": int64(SourceClose),

@@ -59,6 +59,7 @@ func TestGoldenTrace(t *testing.T) {
 		AppendEmpty(nil, MsgStatsGet),
 		AppendReport(nil, testReport()),
 		AppendEmpty(nil, MsgStatusGet),
+		AppendEmpty(nil, MsgStatusReset),
 		status,
 		AppendForget(nil, &Forget{Tablespace: 1663, File: 16385}, "public.t"),
 		AppendFrame(nil, MsgForgotten, 0, &Forgotten{Bytes: 99}),

@@ -52,6 +52,16 @@ func (p *phases) took(which jobPhase, d time.Duration) {
 	p.all[which].sum += d
 }
 
+// sums returns the time of each phase.
+func (p *phases) sums() (out [nPhases]time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range out {
+		out[i] = p.all[i].sum
+	}
+	return out
+}
+
 // now describes the phases.
 func (p *phases) now() []PhaseStatus {
 	p.mu.Lock()

@@ -79,6 +79,7 @@ type Server struct {
 	adjusted atomic.Pointer[config.Config] // by Adjust; nil: the options are in force
 	counters counters
 	phases   phases
+	base     base
 	unkept   unkept
 	meter    *loadMeter // used only by the pulse
 }

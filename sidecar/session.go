@@ -24,7 +24,7 @@ type phase int
 
 const (
 	phaseNew     phase = iota // only HELLO
-	phaseWelcome              // OPEN, ATTACH, STATUS_GET, FORGET or SOURCE_GET
+	phaseWelcome              // OPEN, ATTACH, STATUS_GET, STATUS_RESET, FORGET or SOURCE_GET
 	phaseOpening              // PAGES: OPEN waits for admission
 	phaseJob                  // frames of a job
 	phaseFailed               // FAILED was sent: only STATS_GET is answered
@@ -181,6 +181,11 @@ func (s *session) handle(m shm.Message, body []byte) error {
 		case shm.MsgAttach:
 			return s.handleAttach(body)
 		case shm.MsgStatusGet:
+			s.out.send(statusFrame(s.srv))
+			return nil
+		case shm.MsgStatusReset:
+			s.srv.resetCounts()
+			s.log.Info("counters reset")
 			s.out.send(statusFrame(s.srv))
 			return nil
 		case shm.MsgForget:

@@ -17,7 +17,7 @@ import (
 	"gpujoin/version"
 )
 
-// Status is the answer to STATUS_GET, for people and monitoring.
+// Status is the answer to STATUS_GET and STATUS_RESET, for people and monitoring.
 type Status struct {
 	Version   string            `json:"version"`
 	PID       int               `json:"pid"`
@@ -34,13 +34,15 @@ type Status struct {
 	Spool     spool.Usage       `json:"spool"`
 	Queued    int               `json:"queued"`
 	Pool      memory.StoreUsage `json:"pool"`
-	Totals    totals            `json:"totals"`
+	Totals    totals            `json:"totals"` // since the start
 	Sessions  int               `json:"sessions"`
 	Jobs      []JobStatus       `json:"jobs"`
 	Waiting   []JobStatus       `json:"waiting"` // that ask for memory and have no number yet
 	Phases    []PhaseStatus     `json:"phases"`
 	Process   ProcessStatus     `json:"process"`
 	Settings  []config.Setting  `json:"settings"`
+	// SinceReset has the totals and phases since the last reset.
+	SinceReset sinceReset `json:"since_reset"`
 	// Memory has the accounts of all memory, in the order of their tree.
 	Memory []joincore.AccountUsage `json:"memory"`
 	Kept   KeptStatus              `json:"kept"`
@@ -83,7 +85,8 @@ func (srv *Server) Status() *Status {
 		Spooled: disk.Bytes, Spool: disk, Pool: s,
 		Totals: srv.counters.now(), Jobs: []JobStatus{}, Waiting: srv.waitingJobs(),
 		Phases: srv.phases.now(), Process: processStatus(), Settings: srv.settings().Settings,
-		Memory: srv.store.Report("daemon"), Kept: srv.keptStatus(), Mirrors: srv.mirrorStatus(),
+		SinceReset: srv.sinceReset(),
+		Memory:     srv.store.Report("daemon"), Kept: srv.keptStatus(), Mirrors: srv.mirrorStatus(),
 	}
 	srv.mu.Lock()
 	out.Stopping, out.Sessions = srv.stopping, len(srv.sessions)

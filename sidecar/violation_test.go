@@ -28,6 +28,7 @@ func TestViolations(t *testing.T) {
 		"open again":       func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgOpen, &shm.Open{}) },
 		"attach as leader": func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgAttach, &shm.Attach{}) },
 		"status in a job":  func(_ *testing.T, c *backend.Conn) error { return c.SendEmpty(shm.MsgStatusGet) },
+		"reset in a job":   func(_ *testing.T, c *backend.Conn) error { return c.SendEmpty(shm.MsgStatusReset) },
 		"next before run":  func(_ *testing.T, c *backend.Conn) error { return c.Next(1) },
 		"daemon's message": func(_ *testing.T, c *backend.Conn) error { return c.SendEmpty(shm.MsgEnd) },
 		"want none":        func(_ *testing.T, c *backend.Conn) error { return backend.Send(c, shm.MsgWant, &shm.Want{}) },

@@ -42,13 +42,13 @@ BEGIN ATOMIC
            (d.status ->> 'spooled')::bigint,
            pg_catalog.jsonb_array_length(d.status -> 'jobs'),
            (d.status ->> 'queued')::integer,
-           (d.status #>> '{totals,admitted}')::bigint,
-           (d.status #>> '{totals,finished}')::bigint,
-           (d.status #>> '{totals,cancelled}')::bigint,
-           (d.status #>> '{totals,failed}')::bigint,
-           (d.status #>> '{totals,refused}')::bigint,
-           (d.status #>> '{totals,fallbacks}')::bigint,
-           d.status #> '{totals,reasons}'
+           (d.status #>> '{since_reset,totals,admitted}')::bigint,
+           (d.status #>> '{since_reset,totals,finished}')::bigint,
+           (d.status #>> '{since_reset,totals,cancelled}')::bigint,
+           (d.status #>> '{since_reset,totals,failed}')::bigint,
+           (d.status #>> '{since_reset,totals,refused}')::bigint,
+           (d.status #>> '{since_reset,totals,fallbacks}')::bigint,
+           d.status #> '{since_reset,totals,reasons}'
     FROM daemon_status() AS d;
 END;
 
@@ -665,25 +665,30 @@ CREATE VIEW stat_daemon(
            r.s ->> 'rates',
            (r.s ->> 'budget')::bigint, (r.s ->> 'reserved')::bigint, (r.s ->> 'used')::bigint,
            (r.s ->> 'spooled')::bigint, (r.s ->> 'queued')::integer, (r.s ->> 'sessions')::integer,
-           (r.s #>> '{totals,admitted}')::bigint, (r.s #>> '{totals,finished}')::bigint,
-           (r.s #>> '{totals,cancelled}')::bigint, (r.s #>> '{totals,failed}')::bigint,
-           (r.s #>> '{totals,refused}')::bigint, (r.s #>> '{totals,fallbacks}')::bigint,
-           r.s #> '{totals,reasons}',
-           p.queue_s OPERATOR(pg_catalog.*) 1000, p.feed_s OPERATOR(pg_catalog.*) 1000, p.join_s OPERATOR(pg_catalog.*) 1000, p.return_s OPERATOR(pg_catalog.*) 1000,
+           (r.s #>> '{since_reset,totals,admitted}')::bigint, (r.s #>> '{since_reset,totals,finished}')::bigint,
+           (r.s #>> '{since_reset,totals,cancelled}')::bigint, (r.s #>> '{since_reset,totals,failed}')::bigint,
+           (r.s #>> '{since_reset,totals,refused}')::bigint, (r.s #>> '{since_reset,totals,fallbacks}')::bigint,
+           r.s #> '{since_reset,totals,reasons}',
+           (r.s #>> '{since_reset,phase_s,queue}')::double precision OPERATOR(pg_catalog.*) 1000,
+           (r.s #>> '{since_reset,phase_s,feed}')::double precision OPERATOR(pg_catalog.*) 1000,
+           (r.s #>> '{since_reset,phase_s,join}')::double precision OPERATOR(pg_catalog.*) 1000,
+           (r.s #>> '{since_reset,phase_s,return}')::double precision OPERATOR(pg_catalog.*) 1000,
            (r.s #>> '{process,resident_bytes}')::bigint, (r.s #>> '{process,goroutines}')::integer,
            (r.s #>> '{process,open_files}')::integer,
-           pg_catalog.to_timestamp((r.s #>> '{process,start_s}')::double precision)
-    FROM (SELECT pg_catalog.jsonb_object_agg(member, item) FROM stat_report() 
-          WHERE member OPERATOR(pg_catalog.!~~) 'job%') AS r(s)
-         CROSS JOIN LATERAL (
-             SELECT pg_catalog.max(sum_s) FILTER (WHERE phase OPERATOR(pg_catalog.=) 'queue'),
-                    pg_catalog.max(sum_s) FILTER (WHERE phase OPERATOR(pg_catalog.=) 'feed'),
-                    pg_catalog.max(sum_s) FILTER (WHERE phase OPERATOR(pg_catalog.=) 'join'),
-                    pg_catalog.max(sum_s) FILTER (WHERE phase OPERATOR(pg_catalog.=) 'return')
-             FROM pg_catalog.jsonb_to_recordset(r.s -> 'phases') AS x(phase text, sum_s double precision)) AS p(
-             queue_s, feed_s, join_s, return_s);
+           pg_catalog.to_timestamp((r.s #>> '{since_reset,since_s}')::double precision)
+    FROM (SELECT pg_catalog.jsonb_object_agg(member, item) FROM stat_report()
+          WHERE member OPERATOR(pg_catalog.!~~) 'job%') AS r(s);
 
-COMMENT ON VIEW stat_daemon IS 'state, memory and counters of gpujoind, since its start';
+COMMENT ON VIEW stat_daemon IS 'state, memory and counters of gpujoind, since its start or the last reset';
+
+-- Returns the new stats_reset. The counters of metrics and of daemon_status() go on.
+CREATE FUNCTION stat_daemon_reset() RETURNS timestamp with time zone
+AS 'MODULE_PATHNAME', 'gpujoin_stat_daemon_reset'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION stat_daemon_reset() IS 'lets the counters of stat_daemon and status() begin anew';
+
+REVOKE ALL ON FUNCTION stat_daemon_reset() FROM PUBLIC;
 
 CREATE VIEW stat_jobs(
     job, pid, datid, datname, usesysid, usename, queryid, phase, waits_for, rows, bytes, result_rows, result_bytes,

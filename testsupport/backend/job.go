@@ -241,8 +241,13 @@ func (c *Conn) Stats() (*shm.Report, error) {
 }
 
 // Status requests the daemon's status, which is JSON.
-func (c *Conn) Status() ([]byte, error) {
-	if err := c.SendEmpty(shm.MsgStatusGet); err != nil {
+func (c *Conn) Status() ([]byte, error) { return c.askStatus(shm.MsgStatusGet) }
+
+// StatusReset lets the daemon count anew, and returns its status.
+func (c *Conn) StatusReset() ([]byte, error) { return c.askStatus(shm.MsgStatusReset) }
+
+func (c *Conn) askStatus(request shm.Message) ([]byte, error) {
+	if err := c.SendEmpty(request); err != nil {
 		return nil, err
 	}
 	body, _, err := c.expect(shm.MsgStatus)

@@ -41,12 +41,25 @@ SELECT state, version = (SELECT extversion FROM pg_extension WHERE extname = 'gp
        open_files > 0 AS has_files, stats_reset < now() AS since
 FROM gpujoin.stat_daemon;
 SELECT provider, device, state, jobs >= 0 AS has_jobs FROM gpujoin.stat_devices WHERE provider = 'cpu';
+-- a reset begins anew; what monitoring reads goes on
+SELECT status #>> '{totals,admitted}' AS before FROM gpujoin.daemon_status() \gset total_
+SELECT gpujoin.stat_daemon_reset() AS reset \gset
+SELECT s.admitted, s.fallbacks, s.reasons, s.feed_ms, s.stats_reset = :'reset' AS since, :'reset' <= clock_timestamp() AS past,
+       d.admitted AS of_status
+FROM gpujoin.stat_daemon s, gpujoin.status() d;
+SELECT (status #>> '{totals,admitted}')::bigint = :total_before AS goes_on FROM gpujoin.daemon_status();
+SELECT count(*) FROM counted x JOIN counted y USING (a);
+SELECT admitted, feed_ms > 0 AS has_time FROM gpujoin.stat_daemon;
+SET ROLE regress_stats;
+SELECT gpujoin.stat_daemon_reset();
+RESET ROLE;
 -- a daemon that is not there is an answer, too
 SET gpujoin.socket = '/nonexistent/socket';
 SELECT state, pid, fallbacks, join_ms, stats_reset FROM gpujoin.stat_daemon;
 SELECT * FROM gpujoin.stat_jobs;
 SELECT * FROM gpujoin.stat_progress_job;
 SELECT * FROM gpujoin.stat_devices;
+SELECT gpujoin.stat_daemon_reset();
 RESET gpujoin.socket;
 DROP TABLE counted;
 DROP ROLE regress_stats;
