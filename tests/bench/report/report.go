@@ -1,5 +1,6 @@
 // Package report makes the documents that show recorded results: docs/benchmarks.md with its
-// plots, and the table in README.md. They depend on bench/results alone: make bench-report.
+// plots, and the regions of other pages that have figures. They depend on bench/results alone:
+// make bench-report.
 package report
 
 import (
@@ -12,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"gpujoin/tests/harness"
 	"gpujoin/tests/measure"
@@ -86,13 +86,9 @@ const (
 var plotNames = []string{tpchPlot, rowsPlot, sharePlot}
 
 // Make returns the content of all documents, by their paths in the repository at root. It
-// depends on the results and, in README.md, on the text around the table.
+// depends on the results and, in most pages, on the text around their regions.
 func Make(root string) (map[string][]byte, error) {
 	all, err := read(filepath.Join(root, "bench", "results"))
-	if err != nil {
-		return nil, err
-	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		return nil, err
 	}
@@ -113,24 +109,10 @@ func Make(root string) (map[string][]byte, error) {
 	}
 	p := page{all: all, fed: fed, kept: kept, joins: joins, keptJoins: keptJoins, rows: rows, shares: shares}
 	files["docs/benchmarks.md"] = []byte(p.markdown())
-	if files["README.md"], err = replace(readme, p.readme()); err != nil {
-		return nil, err
+	for name, regions := range p.regions() {
+		if files[name], err = fill(root, name, regions); err != nil {
+			return nil, err
+		}
 	}
 	return files, nil
-}
-
-// Lines of README.md around the table.
-const (
-	begin = "<!-- results:begin -->\n"
-	end   = "<!-- results:end -->\n"
-)
-
-// replace replaces what is between the lines begin and end.
-func replace(text []byte, between string) ([]byte, error) {
-	before, rest, found := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		return nil, fmt.Errorf("README.md has no lines %q and %q", begin, end)
-	}
-	return []byte(before + begin + between + end + after), nil
 }
