@@ -13,9 +13,10 @@ import (
 // probes are statements that succeed if the server has a feature. The first line
 // of a regression test names the feature that it needs: "-- needs ICU".
 var probes = map[string]string{
-	"ICU":      "create collation probe (provider = icu, locale = 'und'); drop collation probe",
-	"file_fdw": "create extension file_fdw; drop extension file_fdw",
-	"libxml":   "select xml '<a/>'",
+	"ICU":                       "create collation probe (provider = icu, locale = 'und'); drop collation probe",
+	"file_fdw":                  "create extension file_fdw; drop extension file_fdw",
+	"libxml":                    "select xml '<a/>'",
+	"virtual generated columns": "create table probe (a int, b int generated always as (a) virtual); drop table probe",
 }
 
 // split returns the tests that can run, and the names and reasons of those that
