@@ -16,7 +16,7 @@ package shm
 
 // Versions, which both sides must have in common.
 const (
-	ProtocolVersion = 8
+	ProtocolVersion = 9
 	LayoutVersion   = 13
 )
 
@@ -65,7 +65,6 @@ const (
 	MaxEarlyPages  = 1 << 20 // bytes of PAGES before ADMITTED
 	PagesAlways    = 0x1     // capture at the first use
 	PagesMore      = 0x2     // PAGES of another leaf of the input follow
-	KeptCapture    = 0x1     // fed blocks are to be sent in CAPTURED
 )
 
 // The file of kept columns.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // ErrKept reports a message on kept columns that contradicts itself.
@@ -68,7 +69,7 @@ type Kept struct {
 type KeptLeaf struct {
 	Relation uint32 `c:"relation"`
 	Blocks   uint32 `c:"blocks"`
-	Flags    uint32 `c:"flags"` // KeptCapture
+	Capture  uint32 `c:"capture"` // blocks before it that are fed are to be sent in CAPTURED
 	Reserved uint32 `c:"reserved"`
 }
 
@@ -273,8 +274,8 @@ func DecodeKept(body []byte) (Kept, []KeptLeaf, []GroupState, error) {
 	}
 	groups := 0
 	for _, l := range leaves {
-		if l.Blocks == 0 || l.Flags&^KeptCapture != 0 || l.Reserved != 0 {
-			return k, nil, nil, fmt.Errorf("%w: a leaf of %d blocks, flags %#x", ErrKept, l.Blocks, l.Flags)
+		if l.Blocks == 0 || l.Capture > l.Blocks || l.Reserved != 0 {
+			return k, nil, nil, fmt.Errorf("%w: a leaf of %d blocks, of which %d are captured", ErrKept, l.Blocks, l.Capture)
 		}
 		groups += Groups(l.Blocks)
 	}
@@ -294,6 +295,7 @@ func DecodeKept(body []byte) (Kept, []KeptLeaf, []GroupState, error) {
 func AppendBlocks(dst []byte, b *Blocks, lsns []uint64) []byte {
 	start := len(dst)
 	b.LSNs = uint32(len(lsns))
+	dst = slices.Grow(dst, FrameSize+Sizeof[Blocks]()+8*len(lsns)) // a quarter of a megabyte, as a rule
 	dst = Append(BeginFrame(dst, MsgBlocks, 0), b)
 	for _, lsn := range lsns {
 		dst = binary.LittleEndian.AppendUint64(dst, lsn)

@@ -91,11 +91,10 @@ struct gj_kept_leaf
 {
 	uint32_t	relation;		/* of gj_pages */
 	uint32_t	blocks;			/* of gj_pages */
-	uint32_t	flags;			/* GJ_KEPT_* */
+	uint32_t	capture;		/* blocks before this one that are fed are to be sent in
+								 * CAPTURED; at most blocks, 0: none */
 	uint32_t	reserved;		/* must be 0 */
 };
-
-#define GJ_KEPT_CAPTURE	0x1		/* fed blocks are to be sent in CAPTURED */
 
 enum gj_group_state
 {

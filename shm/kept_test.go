@@ -16,7 +16,7 @@ func TestKeptMessages(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	states := []GroupState{GroupMixed, GroupKept}
-	two := []KeptLeaf{{Relation: 5, Blocks: GroupBlocks}, {Relation: 6, Blocks: 1, Flags: KeptCapture}}
+	two := []KeptLeaf{{Relation: 5, Blocks: GroupBlocks}, {Relation: 6, Blocks: 1, Capture: 1}}
 	kept := AppendKept(nil, &Kept{Mode: FeedKept}, two, states)[FrameSize:]
 	if k, leaves, got, err := DecodeKept(kept); err != nil || k.Groups != 2 || !reflect.DeepEqual(leaves, two) || !reflect.DeepEqual(got, states) {
 		t.Errorf("%+v, %v", k, err)
@@ -59,14 +59,14 @@ func TestKeptMessages(t *testing.T) {
 	}
 	one := []KeptLeaf{{Blocks: 1}}
 	for what, body := range map[string][]byte{
-		"too many states":             AppendKept(nil, &Kept{Mode: FeedKept}, one, states)[FrameSize:],
-		"too few states":              AppendKept(nil, &Kept{Mode: FeedKept}, two, states[:1])[FrameSize:],
-		"states without need":         AppendKept(nil, &Kept{}, one, states[:1])[FrameSize:],
-		"no leaf":                     AppendKept(nil, &Kept{Mode: FeedKept}, nil, nil)[FrameSize:],
-		"an unknown state":            AppendKept(nil, &Kept{Mode: FeedKept}, one, []GroupState{3})[FrameSize:],
-		"an empty leaf":               AppendKept(nil, &Kept{Mode: FeedKept}, []KeptLeaf{{}}, nil)[FrameSize:],
-		"a flag of a leaf, not known": AppendKept(nil, &Kept{Mode: FeedKept}, []KeptLeaf{{Blocks: 1, Flags: 2}}, states[:1])[FrameSize:],
-		"leaves that are cut off":     kept[:20],
+		"too many states":           AppendKept(nil, &Kept{Mode: FeedKept}, one, states)[FrameSize:],
+		"too few states":            AppendKept(nil, &Kept{Mode: FeedKept}, two, states[:1])[FrameSize:],
+		"states without need":       AppendKept(nil, &Kept{}, one, states[:1])[FrameSize:],
+		"no leaf":                   AppendKept(nil, &Kept{Mode: FeedKept}, nil, nil)[FrameSize:],
+		"an unknown state":          AppendKept(nil, &Kept{Mode: FeedKept}, one, []GroupState{3})[FrameSize:],
+		"an empty leaf":             AppendKept(nil, &Kept{Mode: FeedKept}, []KeptLeaf{{}}, nil)[FrameSize:],
+		"a capture behind the leaf": AppendKept(nil, &Kept{Mode: FeedKept}, []KeptLeaf{{Blocks: 1, Capture: 2}}, states[:1])[FrameSize:],
+		"leaves that are cut off":   kept[:20],
 		"too many groups": AppendKept(nil, &Kept{Mode: FeedKept}, []KeptLeaf{{Blocks: MaxInputGroups*GroupBlocks + 1}},
 			make([]GroupState, MaxInputGroups+1))[FrameSize:],
 	} {

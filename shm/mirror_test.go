@@ -64,7 +64,7 @@ var constants = map[string]int64{
 	"GJ_SOURCE_SIZE": int64(SourceSize), "GJ_SOURCE_CHECK": int64(SourceCheck), "GJ_SOURCE_CLOSE": int64(SourceClose),
 	"GJ_KEPT_MAGIC": KeptMagic, "GJ_KEPT_COLUMNS": KeptColumns, "GJ_WHOLE_TABLE": WholeTable,
 	"GJ_GROUP_BLOCKS": GroupBlocks, "GJ_GROUP_BITMAP": GroupBitmap, "GJ_MAX_GROUPS": MaxGroups, "GJ_MAX_EARLY_PAGES": MaxEarlyPages,
-	"GJ_PAGES_ALWAYS": PagesAlways, "GJ_PAGES_MORE": PagesMore, "GJ_MAX_INPUT_GROUPS": MaxInputGroups, "GJ_KEPT_CAPTURE": KeptCapture,
+	"GJ_PAGES_ALWAYS": PagesAlways, "GJ_PAGES_MORE": PagesMore, "GJ_MAX_INPUT_GROUPS": MaxInputGroups,
 	"GJ_FEED_PLAIN": int64(FeedPlain), "GJ_FEED_KEPT": int64(FeedKept),
 	"GJ_GROUP_FED": int64(GroupFed), "GJ_GROUP_KEPT": int64(GroupKept), "GJ_GROUP_MIXED": int64(GroupMixed),
 	"GJ_FAIL_PROTOCOL": int64(FailProtocol), "GJ_FAIL_VERSION": int64(FailVersion),

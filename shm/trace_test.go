@@ -40,7 +40,7 @@ func TestGoldenTrace(t *testing.T) {
 		AppendPages(nil, &Pages{Flags: PagesAlways, ServerStart: -5, Timeline: 1, Database: 5, Tablespace: 1663, File: 16385, Relation: 16384, Blocks: 3, Flushed: 9},
 			&Leaf{Groups: []Group{{LSN: 8, Visible: Bitmap{5}}}, Attnums: []int16{1}, Name: "public.t"}),
 		AppendFrame(nil, MsgKeptGet, 0, &KeptGet{Input: 1}),
-		AppendKept(nil, &Kept{Input: 1, Mode: FeedKept}, []KeptLeaf{{Relation: 16384, Flags: KeptCapture, Blocks: GroupBlocks + 1}}, []GroupState{GroupKept, GroupMixed}),
+		AppendKept(nil, &Kept{Input: 1, Mode: FeedKept}, []KeptLeaf{{Relation: 16384, Capture: GroupBlocks, Blocks: GroupBlocks + 1}}, []GroupState{GroupKept, GroupMixed}),
 		AppendFrame(nil, MsgBlocksGet, 0, &BlocksGet{Input: 1, Group: 1}),
 		AppendBlocks(nil, &Blocks{Input: 1, Group: 1, Prove: Bitmap{1}}, []uint64{7}),
 		AppendFrame(nil, MsgProved, 0, &Proved{Input: 1, Group: 1, Blocks: Bitmap{1}}),

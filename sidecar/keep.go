@@ -120,20 +120,25 @@ func (j *job) decide(v *shm.Pages) []byte {
 
 // reserveFor changes the reservation to what an input in the mode KEPT is expected to need:
 // what is served needs no memory of the job, what is captured is fed unfiltered. If there is
-// no memory for the latter, nothing is captured. It reports whether the mode can be used.
+// no memory for all of the latter, a part of it is captured. It reports whether the mode can be used.
 func (j *job) reserveFor(v *shm.Pages, k *keptInput) bool {
 	size := float64(j.srv.store.ExtentSize())
 	in := int(v.Input)
 	least := leastBytes(j.fed[in].shapes)
 	hidden := leastBytes(shapesOf(j.decoded.Columns(in))) - least
-	blocks, unserved, captured, bytes := k.blocks(max(least, j.inputs[in].RowBytes) + hidden)
+	rowBytes := max(least, j.inputs[in].RowBytes) + hidden
+	blocks, unserved, whole, _ := k.blocks(rowBytes)
 	all := float64(blocks) + float64(v.Others)
 	before := j.extents(in)
 	need := func(extents float64) int64 {
 		return int64((extents + float64(j.open.Participants) + 1 - before) * size)
 	}
 	fed := (float64(unserved) + float64(v.Others)) / all
-	if k.captures() { // also if all is served that is not found changed
+	for part := int64(1); k.captures() && part <= leastCapture; part *= 2 { // also if all is served that is not found changed
+		if part > 1 {
+			k.captureFirst(whole / part)
+		}
+		_, _, captured, bytes := k.blocks(rowBytes)
 		rest := fed - float64(captured)/all
 		if j.account.Resize(need(rest*before + max(before*float64(captured)/all, bytes/size))) {
 			return true
@@ -142,6 +147,9 @@ func (j *job) reserveFor(v *shm.Pages, k *keptInput) bool {
 	k.decline()
 	return j.account.Resize(min(0, need(fed*before)))
 }
+
+// leastCapture is the part of what an input could capture below which it captures nothing.
+const leastCapture = 64
 
 // blockRows is the most rows that a block of a table has (MaxHeapTuplesPerPage).
 const blockRows = 291

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gpujoin/shm"
+	"gpujoin/sidecar/kept"
 	"gpujoin/testsupport/backend"
 )
 
@@ -118,18 +119,23 @@ func TestEarlyPages(t *testing.T) {
 
 // TestCaptureOfLargeTable: what a capture needs is the memory of its rows, which may be a small
 // part of their blocks: the table is larger than the daemon's memory. Rows that are unknown, or
-// more than blocks have, may fill the blocks.
+// more than blocks have, may fill the blocks: then a part of these is captured.
 func TestCaptureOfLargeTable(t *testing.T) {
 	r := start(t, keeping, nil)
-	for rows, captured := range map[uint64]bool{400_000: true, 0: false, 12_000_000: false, math.MaxUint64: false} {
+	const blocks = 40_000
+	for rows, whole := range map[uint64]bool{400_000: true, 0: false, 12_000_000: false, math.MaxUint64: false} {
 		c := r.dial(1)
 		openAsync(t, c, shm.Open{}, keptJob(10, 10, 10))
 		must(t, c.Raw().Write(shm.AppendPages(nil, &shm.Pages{
-			Input: 1, Flags: shm.PagesAlways, ServerStart: 1, Timeline: 1, Database: 5, Tablespace: 1663, File: uint32(100 + rows%1000), Blocks: 40_000, Flushed: 9, Rows: rows,
+			Input: 1, Flags: shm.PagesAlways, ServerStart: 1, Timeline: 1, Database: 5, Tablespace: 1663, File: uint32(100 + rows%1000), Blocks: blocks, Flushed: 9, Rows: rows,
 		}, &shm.Leaf{Groups: []shm.Group{{LSN: 5, Visible: shm.Bitmap{7}}, {LSN: 5}}, Attnums: []int16{1, 2, 3}, Name: "public.t"}), nil))
 		v, leaves, _, err := shm.DecodeKept(answers(t, c, shm.MsgAdmitted, shm.MsgKept))
-		if err != nil || captured != (v.Mode == shm.FeedKept && len(leaves) == 1 && leaves[0].Flags&shm.KeptCapture != 0) {
+		if err != nil || v.Mode != shm.FeedKept || len(leaves) != 1 || whole != (leaves[0].Capture == blocks) ||
+			leaves[0].Capture%kept.ChunkBlocks != 0 && !whole || leaves[0].Capture < kept.ChunkBlocks {
 			t.Errorf("%d rows: %+v, %+v, %v", rows, v, leaves, err)
+		}
+		if u, _ := r.srv.Usage(); u.Reserved > u.Total {
+			t.Errorf("%d rows: %+v", rows, u)
 		}
 		c.Close()
 		r.waitIdle()

@@ -65,8 +65,7 @@ func (k *keptInput) captures() (any bool) {
 
 // blocks returns how many blocks the leaves have, how many of them participants feed whatever
 // they prove, and how many of these are captured, with the bytes of their rows, all of which are
-// fed. A row has rowBytes; the rows of a leaf that no VACUUM or ANALYZE has counted may fill
-// their blocks.
+// fed. A row has rowBytes; rows of which the backend knows nothing may fill their blocks.
 func (k *keptInput) blocks(rowBytes float64) (all, unserved, captured int64, bytes float64) {
 	for i := range k.leaves {
 		leaf := &k.leaves[i]
@@ -74,18 +73,22 @@ func (k *keptInput) blocks(rowBytes float64) (all, unserved, captured int64, byt
 		all += n
 		if leaf.lease != nil {
 			n = leaf.lease.Unserved()
-			if leaf.lease.Capture() {
-				captured += n
-				if leaf.rows > 0 {
-					bytes += float64(n) / float64(leaf.blocks) * float64(leaf.rows) * rowBytes
-				} else {
-					bytes += float64(n) * heapBlock
-				}
+			c := leaf.lease.Capturing()
+			captured += c
+			if leaf.rows > 0 {
+				bytes += float64(c) / float64(leaf.blocks) * float64(leaf.rows) * rowBytes
+			} else {
+				bytes += float64(c) * heapBlock
 			}
 		}
 		unserved += n
 	}
 	return all, unserved, captured, bytes
+}
+
+// captureFirst restricts the captures to n blocks, before they have begun.
+func (k *keptInput) captureFirst(n int64) {
+	k.each(func(l *kept.Lease) { n -= l.CaptureFirst(n) })
 }
 
 // decline ends the captures before they have begun.
@@ -117,9 +120,7 @@ func (k *keptInput) states() ([]shm.KeptLeaf, []shm.GroupState) {
 		if leaf.lease == nil {
 			continue
 		}
-		if leaf.lease.Capture() {
-			leaves[i].Flags = shm.KeptCapture
-		}
+		leaves[i].Capture = leaf.lease.CaptureEnd()
 		for g := range leaf.groups {
 			states[leaf.first+g] = shm.GroupState(leaf.lease.State(g))
 		}

@@ -83,7 +83,7 @@ func TestLeavesOfAnInput(t *testing.T) {
 	_, err := c.Open(shm.Open{}, leafJob())
 	must(t, err)
 	k, leaves, states := r.asked(c, 7, 8)
-	if k.Mode != shm.FeedKept || len(leaves) != 2 || leaves[0] != (shm.KeptLeaf{Relation: 7, Blocks: 3, Flags: shm.KeptCapture}) ||
+	if k.Mode != shm.FeedKept || len(leaves) != 2 || leaves[0] != (shm.KeptLeaf{Relation: 7, Blocks: 3, Capture: 3}) ||
 		leaves[1].Relation != 8 || !bytes.Equal([]byte{byte(states[0]), byte(states[1])}, []byte{0, 0}) {
 		t.Fatalf("%+v %+v %v", k, leaves, states)
 	}

@@ -35,7 +35,7 @@ func (b *batch) release() {
 // request in their order, and with the blocks in the order of their rows. Rows before the
 // first block are not of this table. It retains the source. An error wraps ErrLease or joincore.ErrInvalid; then nothing is recorded.
 func (l *Lease) Captured(seg joincore.Segment, blocks []Block, source Source) error {
-	if !l.capture {
+	if l.capture == 0 {
 		return fmt.Errorf("%w: blocks of a scan that does not capture", ErrLease)
 	}
 	relation := joincore.Relation{Segments: []joincore.Segment{seg}}
@@ -73,8 +73,8 @@ func (l *Lease) blocksOf(rows int, blocks []Block) ([]captured, error) {
 			end = blocks[i+1].First
 		}
 		switch {
-		case b.Number >= l.request.Blocks || int(b.Number/GroupBlocks) >= len(l.request.Groups):
-			return nil, fmt.Errorf("%w: captured block %d of %d in %d groups", ErrLease, b.Number, l.request.Blocks, len(l.request.Groups))
+		case b.Number >= l.capture || int(b.Number/GroupBlocks) >= len(l.request.Groups):
+			return nil, fmt.Errorf("%w: captured block %d of %d in %d groups", ErrLease, b.Number, l.capture, len(l.request.Groups))
 		case end < b.First, int64(end) > int64(rows), end-b.First > mostRows:
 			return nil, fmt.Errorf("%w: rows %d to %d of %d for captured block %d", ErrLease, b.First, end, rows, b.Number)
 		}

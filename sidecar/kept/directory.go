@@ -8,17 +8,21 @@ import (
 
 // table is what the directory has of one table's file.
 type table struct {
-	key        Table
-	name       string
-	columns    []*column // that have been asked for
-	groups     map[int]*group
-	blocks     uint32 // of the newest request
-	leases     int
-	uses       usage
-	last       LastUse
-	refused    time.Time // when it was captured last without memory
-	superseded bool      // the table has had another file since
-	forgotten  bool      // no longer in the directory: what is captured for it is dropped
+	key     Table
+	name    string
+	columns []*column // that have been asked for
+	groups  map[int]*group
+	blocks  uint32 // of the newest request
+	leases  int
+	uses    usage
+	last    LastUse
+	refused time.Time // when it was captured last without memory
+	part    struct {  // the last capture that was restricted to a part of the table
+		at  time.Time
+		had int64 // blocks that were kept before it
+	}
+	superseded bool // the table has had another file since
+	forgotten  bool // no longer in the directory: what is captured for it is dropped
 }
 
 // group is what the directory has of the blocks of one page of the visibility map.

@@ -2,6 +2,7 @@ package kept
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -87,6 +88,86 @@ func TestLargeScanDoesNotEvictWhatIsHotter(t *testing.T) {
 	}
 	if s.Open(large).Capture() {
 		t.Error("a scan captures for which there is no room")
+	}
+}
+
+// A use that has no memory for the rows of all blocks captures whole chunks of them, and the next
+// one captures others.
+func TestCaptureOfAPart(t *testing.T) {
+	s := New(&heap{size: 1 << 20}, Options{Limit: 16 << 20})
+	const blocks = 4*ChunkBlocks + 100
+	for i, want := range []struct {
+		most, part int64
+		end        uint32
+		reason     string
+	}{
+		{ChunkBlocks - 1, 0, 0, reasonDeclined},
+		{2*ChunkBlocks + 7, 2 * ChunkBlocks, 2 * ChunkBlocks, reasonPart},
+		{ChunkBlocks, ChunkBlocks, 3 * ChunkBlocks, reasonPart},
+		{blocks, ChunkBlocks + 100, blocks, ""},
+		{0, 0, blocks, ""},
+	} {
+		l := s.Open(tableOf(1, blocks, start))
+		kept, _, _ := l.Blocks(0)
+		if got := l.CaptureFirst(want.most); got != want.part || l.Capturing() != want.part || l.CaptureEnd() != want.end || l.t.last.Reason != want.reason {
+			t.Errorf("use %d: captures %d blocks before %d: %q", i, got, l.CaptureEnd(), l.t.last.Reason)
+		}
+		if end := l.CaptureEnd(); end < blocks {
+			err := l.Captured(segmentOf(allColumns, idsOf(int(end))), []Block{{Number: end, LSN: 5}}, &source{})
+			if !errors.Is(err, ErrLease) {
+				t.Errorf("use %d: a block behind the part was captured: %v", i, err)
+			}
+		}
+		var rest []int
+		for b := range int(l.CaptureEnd()) {
+			if kept[b/8]>>(b%8)&1 == 0 {
+				rest = append(rest, b)
+			}
+		}
+		if int64(len(rest)) != want.part {
+			t.Errorf("use %d: %d blocks are to be captured", i, len(rest))
+		}
+		if len(rest) > 0 {
+			capture(t, l, allColumns, 5, rest...)
+		}
+		l.Close(true)
+		s.Drain()
+	}
+}
+
+// Parts of a table that are evicted at once, because jobs need the memory, are not captured in vain
+// by every use.
+func TestCaptureOfAPartThatDoesNotStay(t *testing.T) {
+	s := New(&heap{size: 1 << 20}, Options{Limit: 16 << 20, Interest: 16 * time.Minute})
+	for i, part := range []int64{0, ChunkBlocks, ChunkBlocks, 0, 0, ChunkBlocks} {
+		r := tableOf(1, 4*ChunkBlocks, start.Add(time.Duration(i)*20*time.Second))
+		if r.Policy = Auto; i == 5 {
+			r.Now = r.Now.Add(time.Minute)
+		}
+		l := s.Open(r)
+		if i == 0 {
+			l.Close(true)
+			continue
+		}
+		if got := l.CaptureFirst(ChunkBlocks); got != part || l.CaptureFirst(ChunkBlocks) != part {
+			t.Errorf("use %d: captures %d blocks", i, got)
+		}
+		if part > 0 {
+			var blocks []int
+			for b := range ChunkBlocks {
+				blocks = append(blocks, int(l.CaptureEnd())-ChunkBlocks+b)
+			}
+			capture(t, l, allColumns, 5, blocks...)
+		}
+		l.Close(true)
+		s.Drain()
+		switch i {
+		case 2, 3:
+			s.Shrink(1 << 30)
+		case 4: // another query has captured more
+			r.Policy, r.Blocks = Always, 2*ChunkBlocks
+			use(t, s, r)
+		}
 	}
 }
 

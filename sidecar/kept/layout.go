@@ -1,6 +1,9 @@
 package kept
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // layout says which blocks a span of values has, from which version of their pages, and how
 // many rows each of them has. It does not change, but for its proof. Columns of a chunk that
@@ -49,6 +52,20 @@ func (l *layout) common(o *layout) blockSet {
 		}
 	})
 	return both
+}
+
+// appendLSNs appends the LSNs of blocks that the layout has. Mostly these are all blocks of a word.
+func (l *layout) appendLSNs(lsns []uint64, blocks *blockSet) []uint64 {
+	for w, word := range blocks {
+		if word == ^uint64(0) {
+			lsns = append(lsns, l.lsn[64*w:64*w+64]...)
+			continue
+		}
+		for ; word != 0; word &= word - 1 {
+			lsns = append(lsns, l.lsn[64*w+bits.TrailingZeros64(word)])
+		}
+	}
+	return lsns
 }
 
 // starts returns the first row of each block in the span, and the number of all rows.

@@ -12,7 +12,8 @@ type Lease struct {
 	t       *table
 	columns []int // positions in the table, in the request's order
 	request Request
-	capture bool
+	capture uint32 // blocks before this one that are fed are captured; 0: none
+	part    int64  // of a capture that CaptureFirst has restricted: blocks that are not served
 
 	// Guarded by the store's lock:
 	groups  []leasedGroup
@@ -54,7 +55,7 @@ func (s *Store) Open(r *Request) *Lease {
 		l.columns = append(l.columns, l.t.position(&r.Columns[i]))
 	}
 	if l.t.last.Reason = s.obstacle(l); l.t.last.Reason == "" {
-		l.capture = true
+		l.capture = r.Blocks
 		s.capturing[l] = struct{}{}
 	}
 	for number, g := range l.t.groups {
@@ -74,6 +75,7 @@ const (
 	reasonOnce     = "a column had not been used lately"
 	reasonNoMemory = "there is no memory for more (--keep-memory)"
 	reasonDeclined = "the daemon has no memory for the rows of whole blocks"
+	reasonPart     = "the daemon had no memory for the rows of all blocks: further uses keep more of them"
 )
 
 // obstacle returns why a use does not capture what it feeds, "" if it does, and counts the use
@@ -212,17 +214,86 @@ func place(block uint32) (chunk, at int) {
 
 // Kept reports whether the scan is worth the mode KEPT: something may be served, or what is
 // fed is captured.
-func (l *Lease) Kept() bool { return l.capture || l.leased > 0 }
+func (l *Lease) Kept() bool { return l.Capture() || l.leased > 0 }
 
-// Capture reports whether participants are to hand over what they feed by Captured.
-func (l *Lease) Capture() bool { return l.capture }
+// Capture reports whether participants are to hand over blocks that they feed by Captured.
+func (l *Lease) Capture() bool { return l.capture > 0 }
+
+// CaptureEnd returns the number after that of the last block that is captured.
+func (l *Lease) CaptureEnd() uint32 { return l.capture }
+
+// Capturing returns the number of blocks that are captured whatever participants prove.
+func (l *Lease) Capturing() int64 {
+	switch {
+	case l.capture == 0:
+		return 0
+	case l.capture < l.request.Blocks:
+		return l.part
+	}
+	return l.Unserved()
+}
+
+// CaptureFirst restricts the capture, before it has begun, to the first chunks of the table that
+// have no more than n blocks which are not served, because there is no memory to feed more of them
+// unfiltered. It returns how many blocks those are. The next use finds them kept, and captures
+// others. If it does not, because jobs need the memory, it captures nothing for a while.
+func (l *Lease) CaptureFirst(n int64) int64 {
+	l.s.mu.Lock()
+	end, blocks := l.firstUnserved(n)
+	goesOn := l.capture < l.request.Blocks || l.part > 0 || l.goesOn()
+	if l.capture > 0 && end < l.request.Blocks && blocks > 0 && goesOn {
+		l.capture, l.part = end, blocks
+		l.t.last.Reason = reasonPart
+	}
+	l.s.mu.Unlock()
+	if end < l.request.Blocks && (blocks == 0 || !goesOn) {
+		l.Decline()
+	}
+	return l.Capturing()
+}
+
+// goesOn reports whether more is kept of the table than before the last part of it was captured.
+// The caller holds the store's lock.
+func (l *Lease) goesOn() bool {
+	have := int64(0)
+	for i := range l.groups {
+		have += int64(l.groups[i].kept + l.groups[i].prove)
+	}
+	p := &l.t.part
+	if l.request.Policy == Auto && !p.at.IsZero() && l.request.Now.Sub(p.at) < l.s.options.Interest && have <= p.had {
+		l.t.refused = l.request.Now
+		return false
+	}
+	p.at, p.had = l.request.Now, have
+	return true
+}
+
+// firstUnserved returns the end of the first chunks that have no more than n blocks which are not
+// served, and how many blocks those are. The caller holds the store's lock.
+func (l *Lease) firstUnserved(n int64) (end uint32, blocks int64) {
+	for g := range l.request.Groups {
+		length := l.groupBlocks(g)
+		for from := 0; from < length; from += ChunkBlocks {
+			size := min(ChunkBlocks, length-from)
+			more := int64(size)
+			if c := l.chunk(g*groupChunks + from/ChunkBlocks); c != nil {
+				more -= int64(c.kept.count() + c.prove.count())
+			}
+			if blocks+more > n {
+				return end, blocks
+			}
+			end, blocks = end+uint32(size), blocks+more
+		}
+	}
+	return end, blocks
+}
 
 // Decline ends the capture before it has begun: there is no memory to feed unfiltered blocks.
 func (l *Lease) Decline() {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	if l.capture {
-		l.capture = false
+	if l.capture > 0 {
+		l.capture = 0
 		l.t.last.Reason = reasonDeclined
 		delete(l.s.capturing, l)
 	}
@@ -284,7 +355,7 @@ func (l *Lease) Blocks(group int) (kept, prove []byte, lsns []uint64) {
 	l.group(group, func(i int, c *leased) {
 		c.kept.put(kept, i)
 		c.prove.put(prove, i)
-		c.prove.each(func(b int) { lsns = append(lsns, c.pieces[0].layout.lsn[b]) })
+		lsns = c.pieces[0].layout.appendLSNs(lsns, &c.prove)
 	})
 	return kept, prove, lsns
 }

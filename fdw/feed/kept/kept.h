@@ -26,7 +26,8 @@ typedef struct GjKeptLeaf
 	GjPart	   *part;
 	uint32		blocks;			/* of the table; what follows is not scanned */
 	uint32		first;			/* its first group */
-	bool		capture;		/* send whole blocks that may be kept */
+	uint32		capture;		/* of the blocks before this one, those that may be kept
+								 * are sent as a whole; 0: none */
 } GjKeptLeaf;
 
 /*
@@ -72,6 +73,9 @@ extern bool gj_kept_allowed_part(const GjPart *part);
  * sends nothing, if they prove nothing.
  */
 extern bool gj_kept_send_pages(GjFeeder *feeder, GjLink *link, int input, bool *sent);
+
+/* The rows that the first blocks of a table have, as the planner would estimate them. */
+extern uint64 gj_kept_rows(Relation rel, uint32 blocks);
 
 /* ---- what the daemon has: feed/kept/states.c ---- */
 

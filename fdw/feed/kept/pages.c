@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/tableam.h"
 #include "access/visibilitymapdefs.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
@@ -123,15 +124,19 @@ typedef struct LeafPages
 	MemoryContext context;		/* of all that */
 } LeafPages;
 
-/* Rows in a number of blocks as of the latest VACUUM or ANALYZE; 0: unknown. */
-static uint64
-expected_rows(Form_pg_class class, uint32 blocks)
+uint64
+gj_kept_rows(Relation rel, uint32 blocks)
 {
-	double		rows = class->reltuples;
+	double		rows = rel->rd_rel->reltuples;
+	BlockNumber pages = rel->rd_rel->relpages;
+	double		visible;
 
-	if (rows <= 0 || class->relpages <= 0)
+	/* no VACUUM or ANALYZE has counted them: the types of the columns say how wide rows are */
+	if (rows < 0 || pages == 0)
+		table_relation_estimate_size(rel, NULL, &pages, &rows, &visible);
+	if (pages == 0)
 		return 0;
-	return Max(1, (uint64) (rows / class->relpages * blocks));
+	return Max(1, (uint64) (Max(0, rows) / pages * blocks));
 }
 
 /* Reads what is sent for a leaf.  Returns NULL if that proves nothing. */
@@ -164,7 +169,7 @@ read_leaf(const GjFeeder *feeder, int input, const GjPart *part, uint32 blocks)
 				.blocks = blocks,
 				.groups = groups,
 				.flushed = GetFlushRecPtr(NULL),
-				.rows = expected_rows(rel->rd_rel, blocks),
+				.rows = gj_kept_rows(rel, blocks),
 				.columns = in->ncolumns + in->nhidden,
 				.length = strlen(pages->name)
 		};

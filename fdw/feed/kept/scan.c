@@ -206,24 +206,21 @@ begin_feed(KeptScan *s)
 
 /* ---- feeding blocks ---- */
 
-/* The rows of a block of a leaf that are expected to be fed by this participant. */
-static double
-rows_per_block(const KeptScan *s, const GjKeptLeaf *leaf)
+/*
+ * More rows are expected than the writers were told: this participant's share of those of some
+ * of the blocks of a leaf from first on, which are fed.
+ */
+static void
+expect(KeptScan *s, const GjKeptLeaf *leaf, uint32 first, uint32 length, uint32 fed)
 {
 	Relation	rel = ((const ScanState *) leaf->part->child)->ss_currentRelation;
+	uint32		capture = leaf->capture <= first ? 0 : Min(leaf->capture - first, length);
+	double		captured = length == 0 ? 0 : (double) fed * capture / length;
 
-	if (leaf->capture && rel->rd_rel->relpages > 0)
-		return Max(0, rel->rd_rel->reltuples) / rel->rd_rel->relpages / s->sharers;
-	return s->passing_rows / s->sharers;
-}
-
-/* More rows are expected than the writers were told. */
-static void
-expect(KeptScan *s, const GjKeptLeaf *leaf, uint32 blocks)
-{
-	GjWriter   *writer = leaf->capture ? gj_capture_writer(s->capture) : s->writer;
-
-	writer->expected += blocks * rows_per_block(s, leaf);
+	s->writer->expected += (fed - captured) * s->passing_rows / s->sharers;
+	if (captured > 0)
+		gj_capture_writer(s->capture)->expected +=
+			captured / leaf->blocks * gj_kept_rows(rel, leaf->blocks) / s->sharers;
 }
 
 static bool
@@ -236,7 +233,7 @@ feed_block(KeptScan *s, BlockNumber block, BlockNumber next)
 	XLogRecPtr	lsn;
 
 	s->blocks.fed++;
-	if (!s->leaf->capture)
+	if (block >= s->leaf->capture)
 	{
 		gj_read_heap_page(scan, block, buffer, &s->visible);
 		gj_prefetch_page(&s->prefetch, rel, next, scan->rs_cbuf, passing->rows->reach);
@@ -338,7 +335,7 @@ enter(KeptScan *s, uint32 group, uint32 length)
 	if (!gj_kept_enter(s->feeder, s->input, group))
 		return false;
 	served = map->lsns + gj_kept_count(map->kept);
-	expect(s, s->leaf, length - Min(served, length));
+	expect(s, s->leaf, group * GJ_GROUP_BLOCKS - first_block(s->leaf), length, length - Min(served, length));
 	return true;
 }
 
@@ -425,7 +422,7 @@ static bool
 any_captured(const GjKept *kept)
 {
 	for (int i = 0; i < kept->nleaves; i++)
-		if (kept->leaves[i].capture)
+		if (kept->leaves[i].capture > 0)
 			return true;
 	return false;
 }
@@ -440,12 +437,14 @@ expect_all(KeptScan *s)
 	for (int i = 0; i < kept->nleaves; i++)
 	{
 		const GjKeptLeaf *leaf = &kept->leaves[i];
-		uint32		fed = 0;
 
 		for (uint32 first = 0; first < leaf->blocks; first += GJ_GROUP_BLOCKS)
+		{
+			uint32		length = Min(leaf->blocks - first, GJ_GROUP_BLOCKS);
+
 			if (kept->states[leaf->first + first / GJ_GROUP_BLOCKS] == GJ_GROUP_FED)
-				fed += Min(leaf->blocks - first, GJ_GROUP_BLOCKS);
-		expect(s, leaf, fed);
+				expect(s, leaf, first, length, length);
+		}
 	}
 }
 

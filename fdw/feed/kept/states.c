@@ -82,10 +82,10 @@ read_leaves(GjKept *kept, GjParts *parts, const char *body)
 			.part = find_part(parts, l.relation, &at),
 				.blocks = l.blocks,
 				.first = groups,
-				.capture = (l.flags & GJ_KEPT_CAPTURE) != 0
+				.capture = l.capture
 		};
 		groups += (l.blocks + (uint64) GJ_GROUP_BLOCKS - 1) / GJ_GROUP_BLOCKS;
-		if (leaf->part == NULL || l.blocks == 0 || groups > kept->groups)
+		if (leaf->part == NULL || l.blocks == 0 || l.capture > l.blocks || groups > kept->groups)
 			return false;
 	}
 	return groups == kept->groups;
@@ -151,7 +151,7 @@ is_missing(const GjInput *input, const GjKept *kept)
 
 		all += leaf->blocks;
 		for (uint32 first = 0; first < leaf->blocks; first += GJ_GROUP_BLOCKS)
-			if (leaf->capture || kept->states[leaf->first + first / GJ_GROUP_BLOCKS] != GJ_GROUP_FED)
+			if (first < leaf->capture || kept->states[leaf->first + first / GJ_GROUP_BLOCKS] != GJ_GROUP_FED)
 				found += Min(leaf->blocks - first, GJ_GROUP_BLOCKS);
 	}
 	return found == 0 || found < all * input->kept / 2;
