@@ -80,9 +80,7 @@ func (b *bench) measureHostBuild(ctx context.Context) error {
 	if err := b.timeExchange(ctx, h, t); err != nil {
 		return err
 	}
-	for _, r := range t.results() {
-		b.results = append(b.results, r)
-	}
+	b.results = append(b.results, t.results()...)
 	err = t.print()
 	for _, note := range t.notes {
 		fmt.Println(note)
@@ -114,28 +112,42 @@ func (b *bench) timeProviders(ctx context.Context, h *hostBed, t *builds) error 
 				t.notes = append(t.notes, fmt.Sprintf("%g GB, %v: a device does not hold the build side and its partitions", gb, how))
 				continue
 			}
-			var all []float64
-			for i := range b.repeats + 1 {
-				ms, stats, err := h.execute(ctx, p, true)
-				if err != nil {
-					return fmt.Errorf("%g GB, %v: %w", gb, how, err)
-				}
-				if stats.Alone != "" {
-					return fmt.Errorf("%g GB, %v: one device did it alone: %s", gb, how, stats.Alone)
-				}
-				if i > 0 {
-					all = append(all, ms)
-					continue
-				}
-				for _, p := range h.providers { // the first one allocates
-					p.Settle()
-				}
-				t.notes = append(t.notes, fmt.Sprintf("%g GB, %v: %s", gb, how, stats.Joins[0].Algorithm))
+			all, note, err := b.timeStrategy(ctx, h, p)
+			if err != nil {
+				return fmt.Errorf("%g GB, %v: %w", gb, how, err)
 			}
-			t.add(gb, how.String(), all)
+			t.notes = append(t.notes, fmt.Sprintf("%g GB, %v: %s", gb, how, note))
+			if all != nil {
+				t.add(gb, how.String(), all)
+			}
 		}
 	}
 	return nil
+}
+
+// timeStrategy returns the times of a join, and by what algorithm it was executed; no times, and
+// the reason, where the devices do not execute it so.
+func (b *bench) timeStrategy(ctx context.Context, h *hostBed, p device.Provider) (all []float64, note string, err error) {
+	for i := range b.repeats + 1 {
+		ms, stats, err := h.execute(ctx, p, true)
+		switch {
+		case errors.Is(err, joincore.ErrBudget) || errors.Is(err, joincore.ErrUnsupported):
+			return nil, err.Error(), nil
+		case err != nil:
+			return nil, "", err
+		case stats.Alone != "":
+			return nil, "one device alone: " + stats.Alone, nil
+		}
+		note = stats.Joins[0].Algorithm
+		if i > 0 {
+			all = append(all, ms)
+			continue
+		}
+		for _, p := range h.providers { // the first one allocates
+			p.Settle()
+		}
+	}
+	return all, note, nil
 }
 
 // timeExchange measures joins whose inputs are uploaded in equal parts and exchanged between the
@@ -189,10 +201,14 @@ func (t *builds) results() (list []measure.Result) {
 			if !ok {
 				continue
 			}
-			list = append(list, measure.Result{
+			r := measure.Result{
 				Name: fmt.Sprintf("host-build %g GB", gb), Engine: how, Ms: []float64{ms},
-				Values: map[string]float64{"rows": float64(rowsOf(gb)), ofOne: measure.Round(ms/one, 3), "gb/s": 2 * gb / ms * 1e3},
-			})
+				Values: map[string]float64{"rows": float64(rowsOf(gb)), "gb/s": 2 * gb / ms * 1e3},
+			}
+			if one > 0 {
+				r.Values[ofOne] = measure.Round(ms/one, 3)
+			}
+			list = append(list, r)
 		}
 	}
 	return list
@@ -214,7 +230,11 @@ func (t *builds) print() error {
 				best, least = how, ms
 			}
 		}
-		line = append(line, best, fmt.Sprintf("%.2f", least/t.ms[buildKey{gb, alone}]))
+		ratio := "-"
+		if one := t.ms[buildKey{gb, alone}]; one > 0 {
+			ratio = fmt.Sprintf("%.2f", least/one)
+		}
+		line = append(line, best, ratio)
 		rows = append(rows, strings.Join(line, "\t"))
 	}
 	return measure.Table(os.Stdout, rows...)
