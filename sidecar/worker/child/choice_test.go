@@ -126,3 +126,55 @@ func TestChoiceBySize(t *testing.T) {
 		}
 	}
 }
+
+// remembering is a device that has some contents.
+type remembering struct {
+	columnKeeper
+	wide
+	has func(content uint64) bool
+}
+
+func (r remembering) Holds(content uint64) bool { return r.has(content) }
+
+// TestChoiceOfKeptColumns: where columns stay on devices, a second device must be worth its start;
+// that a first job would be uploaded sooner by two, or that two have halves of it, does not count
+// as if each job uploaded it.
+func TestChoiceOfKeptColumns(t *testing.T) {
+	const segments = 64
+	for _, c := range []struct {
+		name string
+		rows int
+		has  func(device int, content uint64) bool
+		want int
+	}{
+		{"few rows, on one", 1 << 24, func(d int, _ uint64) bool { return d == 0 }, 1},
+		{"few rows, on both", 1 << 24, func(int, uint64) bool { return true }, 1},
+		{"few rows, a half on each", 1 << 24, func(d int, content uint64) bool { return int(content)%2 == d }, 1},
+		{"few rows, on none", 1 << 22, func(int, uint64) bool { return false }, 1},
+		{"many rows, on none", 1 << 30, func(int, uint64) bool { return false }, 2},
+		{"many rows, a half on each", 1 << 30, func(d int, content uint64) bool { return int(content)%2 == d }, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, list := machine(2)
+			m.Jobs = JobDevices{PeerGB: 390}
+			for i := range m.Devices {
+				m.Devices[i].Provider = remembering{wide: wide{cpu.New()}, has: func(content uint64) bool { return c.has(i, content) }}
+			}
+			unchecked, inputs := sizes{ratio: 4, columns: [2]int{1, 1}, kind: joincore.Inner, groups: 1e-9}.plan(c.rows)
+			for _, r := range inputs {
+				rows := int(r.Rows()) / segments
+				r.Segments = nil
+				for i := range segments {
+					columns := make([]joincore.Vector, len(r.Columns))
+					for j := range columns {
+						columns[j].Content = uint64(1 + i)
+					}
+					r.Segments = append(r.Segments, joincore.Segment{Rows: rows, Columns: columns})
+				}
+			}
+			if got := m.choose(suite.Checked(t, unchecked), inputs, list).devices; len(got) != c.want {
+				t.Errorf("%d devices, want %d", len(got), c.want)
+			}
+		})
+	}
+}
