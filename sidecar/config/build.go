@@ -61,6 +61,9 @@ func (l *loader) build() *Config {
 		c.Cores = c.Processors
 	}
 	c.KeepMemory = min(l.size("keep_memory", c.MemoryBudget), c.MemoryBudget)
+	if c.KeepMemory < 2*c.ExtentSize { // of one for columns, nothing is left for their directory
+		c.KeepMemory = 0
+	}
 	c.MirrorMemory = min(l.size("mirror_memory", c.MemoryBudget), c.MemoryBudget)
 	c.MemoryWarm = min(c.MemoryWarm, c.MemoryBudget/4)
 	c.Settings = l.settings(map[string]int64{

@@ -93,7 +93,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("extent-size", "4MB", "size of an extent, a power of two from 1MB to 1GB")
 	fs.String("memory-budget", "25%", "maximum memory of extents and joins: a size, or a percentage of the memory that the daemon may use")
 	fs.String("memory-warm", "256MB", "extents that always exist, at most a quarter of the budget")
-	fs.String("keep-memory", "40%", "maximum memory of columns that are kept between queries: a size, or a percentage of the budget; 0: keep none")
+	fs.String("keep-memory", "40%", "maximum memory of columns that are kept between queries: a size, or a percentage of the budget; less than two extents: keep none")
 	fs.String("mirror-memory", "40%", "maximum memory of mirrors of tables of foreign servers: a size, or a percentage of the budget; 0: mirror none")
 	fs.Duration("keep-interest", time.Hour, "keep columns of a table that are used again within this time")
 	fs.Duration("idle-trim", time.Minute, "free memory beyond memory-warm after this time without work")

@@ -58,6 +58,11 @@ func TestPrecedence(t *testing.T) {
 	if c.Calibrate || c.MemoryWarm != 256<<20 {
 		t.Errorf("%+v", c)
 	}
+	for text, want := range map[string]int64{"8MB": 8 << 20, "7MB": 0, "0": 0} {
+		if c, err = load(t, "", 0, nil, "--memory-budget=1GB", "--keep-memory="+text); err != nil || c.KeepMemory != want {
+			t.Errorf("keep_memory %s: %d bytes, %v", text, c.KeepMemory, err)
+		}
+	}
 }
 
 // TestWrong names the place of everything that is wrong.

@@ -106,7 +106,7 @@ func start(ctx context.Context, env *harness.Env, r *rand.Rand, quick bool) (w *
 func (w *world) daemonOptions(r *rand.Rand) harness.DaemonOptions {
 	o := harness.DaemonOptions{"calibrate": "false", "memory-budget": "1500MB", "extent-size": one(r, "1MB", "1MB", "4MB")}
 	if r.IntN(4) == 0 {
-		o["keep-memory"] = one(r, "4MB", "16MB", "40MB")
+		o["keep-memory"] = one(r, "8MB", "16MB", "40MB")
 	}
 	return o
 }
