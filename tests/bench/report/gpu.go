@@ -17,7 +17,7 @@ func (p page) gpu() string {
 		d    *measure.Document
 		what string
 	}{
-		{p.joins, "tables read"}, {p.all.newest("gpu-e2e-kept-sf1"), "columns kept"}, {p.all.newest("gpu-e2e-kept-sf5"), "columns kept"},
+		{p.joins, "tables read"}, {p.all.newest("gpu-e2e-kept-sf1"), "columns kept"}, {p.all.newest("gpu-e2e-kept-sf10"), "columns kept"},
 	} {
 		if of.d == nil {
 			continue
