@@ -376,6 +376,9 @@ func (p *Provider) Holds(content uint64) bool { return p.resident.Holds(content)
 // Resident returns the bytes of the columns that stay on the device.
 func (p *Provider) Resident() int64 { return p.resident.Bytes() }
 
+// ResidentLimit returns how many bytes may stay there.
+func (p *Provider) ResidentLimit() int64 { return p.resident.Limit() }
+
 // ContentsVersion returns a number, not 0, that changes with what Contents visits.
 func (p *Provider) ContentsVersion() uint64 { return p.resident.Version() }
 

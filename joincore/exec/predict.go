@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"cmp"
 	"slices"
 
 	"gpujoin/joincore"
@@ -44,20 +43,20 @@ type Spread struct {
 	// Resident tells whether devices have a content (joincore.Vector): its rows need not be
 	// uploaded. nil: they have none.
 	Resident func(content uint64) bool
-	// Staying is the weight of uploads of contents, which stay on devices for later jobs; 0: 1.
-	Staying float64
+	// Stays is how many bytes of contents stay on each device for later jobs.
+	Stays int64
 }
 
 // Sampled is of about how many segments of an input, spread over all, devices are asked whether
 // they have them.
 const Sampled = 64
 
-// uploads returns about the share of a column's rows that devices do not have, by weight.
-func (s *Spread) uploads(r *joincore.Relation, column int) float64 {
+// uploads returns about the share of a column's rows that devices do not have; of contents, by
+// weight.
+func (s *Spread) uploads(r *joincore.Relation, column int, weight float64) float64 {
 	if s.Resident == nil {
 		return 1
 	}
-	staying := cmp.Or(s.Staying, 1)
 	rows, missing := 0, 0.0
 	for i := 0; i < len(r.Segments); i += 1 + len(r.Segments)/Sampled {
 		seg := &r.Segments[i]
@@ -66,7 +65,7 @@ func (s *Spread) uploads(r *joincore.Relation, column int) float64 {
 		case column >= len(seg.Columns) || seg.Columns[column].Content == 0:
 			missing += float64(seg.Rows)
 		case !s.Resident(seg.Columns[column].Content):
-			missing += staying * float64(seg.Rows)
+			missing += weight * float64(seg.Rows)
 		}
 	}
 	return missing / float64(max(rows, 1))
@@ -80,6 +79,18 @@ func hasContent(r *joincore.Relation, column int) bool {
 // deviceMS is the time that each further device of a job costs: its share of plans,
 // threads and copies, and the wait for the last one.
 const deviceMS = 0.5
+
+// staying is the weight of an upload of contents that stay on a device: it is made once, for many
+// jobs.
+const staying = 0.02
+
+// weight returns the weight of uploads of contents, of which a plan reads that many bytes a device.
+func (s *Spread) weight(bytes float64) float64 {
+	if bytes <= float64(s.Stays) {
+		return staying
+	}
+	return 1
+}
 
 // readyMS is the time until a further device has begun, where it has nothing to upload meanwhile:
 // on two H200, jobs over columns that both had took 1.7 to 6.4 ms longer than half the time of one.
@@ -101,7 +112,7 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		inputs[s.Divided] = &joincore.Relation{Columns: whole.Columns, Segments: []joincore.Segment{{Rows: int(whole.Rows() / int64(s.Devices))}}}
 	}
 	p := newSized(plan, s.rowsOf, func(input int) int64 { return inputs[input].Rows() }, nil)
-	in, out, stays := 0.0, 0.0, false
+	in, out, contents := 0.0, 0.0, 0.0
 	read := p.read()
 	ms := float64(deviceJobMS)
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(n *joincore.Join, build, probe *side) {
@@ -118,11 +129,15 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 	})
 	p.eachGrouping(plan.Root, func(g costmodel.Grouping) { ms += r.PredictGroups(g) })
 	for c := range read {
+		if c.Input < len(inputs) && hasContent(all[c.Input], c.Column) {
+			contents += float64(inputs[c.Input].Rows()) * p.crossing(c)
+		}
+	}
+	for c := range read {
 		if c.Input >= len(inputs) {
 			continue // made on the device
 		}
-		stays = stays || hasContent(all[c.Input], c.Column)
-		bytes := float64(inputs[c.Input].Rows()) * p.crossing(c) * s.uploads(all[c.Input], c.Column)
+		bytes := float64(inputs[c.Input].Rows()) * p.crossing(c) * s.uploads(all[c.Input], c.Column, s.weight(contents))
 		if s.Devices > 1 && c.Input != s.Divided && s.PeerGB > 0 {
 			ms += bytes * (n - 1) / n / s.PeerGB / perMS
 			bytes /= n
@@ -139,7 +154,7 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		}
 	}
 	upload := in / r.LinkInGB / perMS
-	if stays {
+	if contents > 0 {
 		upload = max(upload, (n-1)*readyMS)
 	}
 	return ms + (n-1)*deviceMS + upload + out/r.LinkOutGB/perMS

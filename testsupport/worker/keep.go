@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"math"
 	"sync"
 
 	"gpujoin/joincore"
@@ -35,7 +36,7 @@ func (k *resident) see(r *joincore.Relation) {
 	}
 }
 
-// Drop, Holds, Resident, ContentsVersion and Contents are what the worker asks a provider for on
+// Drop, Holds, Resident, ResidentLimit, ContentsVersion and Contents are what the worker asks a provider for on
 // whose device columns stay.
 
 func (k *resident) Drop(contents []uint64) {
@@ -57,6 +58,9 @@ func (k *resident) Resident() (n int64) {
 	k.Contents(func(_ uint64, bytes int64) { n += bytes })
 	return n
 }
+
+// ResidentLimit is that of a device which keeps all that it has seen.
+func (k *resident) ResidentLimit() int64 { return math.MaxInt64 }
 
 func (k *resident) ContentsVersion() uint64 {
 	k.mu.Lock()

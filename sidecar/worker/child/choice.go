@@ -137,10 +137,6 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 	}
 }
 
-// staying is the weight of uploads of kept columns: they are made once, where the job runs, and
-// later jobs run there.
-const staying = 0.25
-
 // predict returns the predicted time, in ms, of a job on devices that divide one input. They
 // have equal parts of its rows, so the slowest one determines the time.
 func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, divided int, set []int) (ms float64) {
@@ -150,7 +146,7 @@ func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, d
 			rates = &costmodel.DefaultDeviceRates
 		}
 		ms = max(ms, exec.PredictDevices(plan, inputs, exec.Spread{
-			Devices: len(set), Divided: divided, PeerGB: m.Jobs.PeerGB, Resident: m.residentOn(set), Staying: staying,
+			Devices: len(set), Divided: divided, PeerGB: m.Jobs.PeerGB, Resident: m.residentOn(set), Stays: m.staysOn(d),
 		}, rates))
 	}
 	return ms

@@ -131,10 +131,12 @@ func TestChoiceBySize(t *testing.T) {
 type remembering struct {
 	columnKeeper
 	wide
-	has func(content uint64) bool
+	has   func(content uint64) bool
+	limit int64
 }
 
 func (r remembering) Holds(content uint64) bool { return r.has(content) }
+func (r remembering) ResidentLimit() int64      { return r.limit }
 
 // TestChoiceOfKeptColumns: where columns stay on devices, a second device must be worth its start;
 // that a first job would be uploaded sooner by two, or that two have halves of it, does not count
@@ -142,23 +144,26 @@ func (r remembering) Holds(content uint64) bool { return r.has(content) }
 func TestChoiceOfKeptColumns(t *testing.T) {
 	const segments = 64
 	for _, c := range []struct {
-		name string
-		rows int
-		has  func(device int, content uint64) bool
-		want int
+		name  string
+		rows  int
+		limit int64
+		has   func(device int, content uint64) bool
+		want  int
 	}{
-		{"few rows, on one", 1 << 24, func(d int, _ uint64) bool { return d == 0 }, 1},
-		{"few rows, on both", 1 << 24, func(int, uint64) bool { return true }, 1},
-		{"few rows, a half on each", 1 << 24, func(d int, content uint64) bool { return int(content)%2 == d }, 1},
-		{"few rows, on none", 1 << 22, func(int, uint64) bool { return false }, 1},
-		{"many rows, on none", 1 << 30, func(int, uint64) bool { return false }, 2},
-		{"many rows, a half on each", 1 << 30, func(d int, content uint64) bool { return int(content)%2 == d }, 2},
+		{"few rows, on one", 1 << 24, 1 << 36, func(d int, _ uint64) bool { return d == 0 }, 1},
+		{"few rows, on both", 1 << 24, 1 << 36, func(int, uint64) bool { return true }, 1},
+		{"few rows, a half on each", 1 << 24, 1 << 36, func(d int, content uint64) bool { return int(content)%2 == d }, 1},
+		{"few rows, on none", 1 << 22, 1 << 36, func(int, uint64) bool { return false }, 1},
+		{"more than stays, on none", 1 << 26, 1 << 28, func(int, uint64) bool { return false }, 2},
+		{"as much as stays, on none", 1 << 26, 1 << 36, func(int, uint64) bool { return false }, 1},
+		{"many rows, on none", 1 << 30, 1 << 36, func(int, uint64) bool { return false }, 2},
+		{"many rows, a half on each", 1 << 30, 1 << 36, func(d int, content uint64) bool { return int(content)%2 == d }, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, list := machine(2)
 			m.Jobs = JobDevices{PeerGB: 390}
 			for i := range m.Devices {
-				m.Devices[i].Provider = remembering{wide: wide{cpu.New()}, has: func(content uint64) bool { return c.has(i, content) }}
+				m.Devices[i].Provider = remembering{wide: wide{cpu.New()}, limit: c.limit, has: func(content uint64) bool { return c.has(i, content) }}
 			}
 			unchecked, inputs := sizes{ratio: 4, columns: [2]int{1, 1}, kind: joincore.Inner, groups: 1e-9}.plan(c.rows)
 			for _, r := range inputs {

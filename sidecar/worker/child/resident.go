@@ -18,6 +18,8 @@ type columnKeeper interface {
 	Holds(content uint64) bool
 	// Resident returns the bytes of what stays there.
 	Resident() int64
+	// ResidentLimit returns how many bytes may stay there.
+	ResidentLimit() int64
 	// ContentsVersion returns a number, not 0, that grows when Contents visits others.
 	ContentsVersion() uint64
 	// Contents visits the contents that stay there, with the bytes of each.
@@ -77,6 +79,14 @@ func (m *Machine) residentOn(set []int) func(content uint64) bool {
 		}
 		return false
 	}
+}
+
+// staysOn returns how many bytes of columns may stay on a device.
+func (m *Machine) staysOn(device int) int64 {
+	if k, ok := m.Devices[device].Provider.(columnKeeper); ok {
+		return k.ResidentLimit()
+	}
+	return 0
 }
 
 // leastLoaded returns the queue that is shortest, of several the one whose device has most of the
