@@ -49,6 +49,13 @@
 #error "gpujoin supports PostgreSQL 15 to 19"
 #endif
 
+/* What says that a case goes on into the next one. */
+#if PG_VERSION_NUM >= 190000
+#define gj_fallthrough pg_fallthrough
+#else
+#define gj_fallthrough __attribute__((fallthrough))
+#endif
+
 /* Since 19, the node that drops equal neighbours has the name of one that is gone. */
 #if PG_VERSION_NUM >= 190000
 #define UpperUniquePath UniquePath

@@ -13,6 +13,7 @@
 #include "utils/date.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "feed/page/page.h"
 #include "numeric/decimal.h"
 
@@ -136,7 +137,7 @@ gj_page_check_bind(GjPageCheck *check, ExprContext *econtext, MemoryContext list
 				exact = gj_day_of_timestamp(DatumGetTimestamp(value), &bound);
 				break;
 			}
-			/* FALLTHROUGH */
+			gj_fallthrough;
 		default:				/* int8 and timestamptz: gj_page_qual() accepts no others */
 			bound = DatumGetInt64(value);
 			break;
