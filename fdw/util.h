@@ -6,20 +6,24 @@
 
 #include "postgres.h"
 
+#include <time.h>
+
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
-#include "portability/instr_time.h"
 
 /* ---- the clock for timeouts and reported times ---- */
 
-/* Microseconds of a monotonic clock. */
+/*
+ * Microseconds of the clock by which the daemon says when it wrote its status.
+ * PostgreSQL's instr_time will not do: since 19 it may count the processor's ticks.
+ */
 static inline uint64
 gj_now_us(void)
 {
-	instr_time	now;
+	struct timespec now;
 
-	INSTR_TIME_SET_CURRENT(now);
-	return INSTR_TIME_GET_MICROSEC(now);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64) now.tv_sec * 1000000 + (uint64) now.tv_nsec / 1000;
 }
 
 /* ---- lists whose length is known when they are made ---- */
