@@ -17,7 +17,7 @@ func promisedTable(t *testing.T, w *sqltest.World) *harness.Session {
 	s := w.Session(t, "set synchronous_commit = on", "set max_parallel_workers_per_gather = 0",
 		`create table promised with (autovacuum_enabled = off) as
 			select i as k, i * 3 as v, i as a, i as b from generate_series(1, 1500000) i`,
-		"vacuum analyze promised", "set gpujoin.enable_aggregates = on", "set gpujoin.cost_margin = 10")
+		"vacuum analyze promised", "set gpujoin.enable_aggregates = on", "set gpujoin.cost_margin = 8")
 	sqltest.Query(t, s, "select from gpujoin.flush_wal()")
 	return s
 }
