@@ -26,7 +26,7 @@ func (p *pacer) run(ctx context.Context) error {
 				limit = leastBehind
 			}
 			p.world.behind.Store(bytes > limit)
-		} else { // a fault, or a server that restarts: nobody waits for what is not known
+		} else { // a fault or a restart hides the lag: writers go on
 			p.world.behind.Store(false)
 		}
 		p.pause(ctx, 400*time.Millisecond)

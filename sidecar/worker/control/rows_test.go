@@ -85,7 +85,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestMalformedRows: what nobody encodes is refused.
+// TestMalformedRows: bytes that EncodeRows cannot have made are refused.
 func TestMalformedRows(t *testing.T) {
 	extents := map[uint64][]byte{5: make([]byte, 4096)}
 	one := three[:1]
