@@ -77,3 +77,23 @@ func TestTotalsMinus(t *testing.T) {
 		t.Errorf("reasons %v", got)
 	}
 }
+
+// TestMinusSubtractsEveryCounter: a counter that is added to totals later must be in minus, too.
+func TestMinusSubtractsEveryCounter(t *testing.T) {
+	now, before := totals{Reasons: map[string]int64{"a": 5, "b": 2}}, totals{Reasons: map[string]int64{"a": 2, "b": 2}}
+	for i := range reflect.TypeFor[totals]().NumField() {
+		if f := reflect.ValueOf(&now).Elem().Field(i); f.CanInt() {
+			f.SetInt(5)
+			reflect.ValueOf(&before).Elem().Field(i).SetInt(2)
+		}
+	}
+	out := reflect.ValueOf(now.minus(&before))
+	for i := range out.NumField() {
+		if f := out.Field(i); f.CanInt() && f.Int() != 3 {
+			t.Errorf("%s: %d, want 3", out.Type().Field(i).Name, f.Int())
+		}
+	}
+	if got := out.FieldByName("Reasons").Interface(); !reflect.DeepEqual(got, map[string]int64{"a": 3}) {
+		t.Errorf("reasons: %v", got)
+	}
+}
