@@ -18,14 +18,15 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// free makes an offloaded join cost only its scans, and lose by a recognisable
+// free makes an offloaded join cost only its scans, whether or not the daemon keeps the tables
+// of other tests by now, and lose by a recognisable
 // startup cost.
 var free = []string{
 	"set max_parallel_workers_per_gather = 0", "set gpujoin.min_rows = 0", "set gpujoin.explain_rejected = on",
 	"set gpujoin.startup_cost = 1e9", "set gpujoin.cost_margin = 0", "set gpujoin.ns_cost = 0", "set gpujoin.estimate_native = off",
 	"set gpujoin.page_row_cost = 0", "set gpujoin.page_column_cost = 0", "set gpujoin.page_walk_cost = 0",
 	"set gpujoin.child_row_cost = 0", "set gpujoin.child_column_cost = 0",
-	"set gpujoin.return_row_cost = 0", "set gpujoin.return_column_cost = 0",
+	"set gpujoin.return_row_cost = 0", "set gpujoin.return_column_cost = 0", "set gpujoin.keep = off",
 }
 
 // jobCost returns the cost of the job of a query's only join.

@@ -175,12 +175,37 @@ func inPsql(t *testing.T, pair *harness.Pair, list []statement) []string {
 	return outputs[:len(list)]
 }
 
+// blocks are the numbers in a line of a plan.
+var blocks = regexp.MustCompile(`Blocks: (\d+) kept, (\d+) proved, (\d+) fed`)
+
+// hasBlocks reports whether a plan has a line like this one. VACUUM leaves out a page that the
+// background writer writes at that moment, and the daemon does not keep it: so some more may be fed.
+func hasBlocks(t *testing.T, plan, line string) bool {
+	t.Helper()
+	const most = 8
+	numbers := func(found []string) (n [3]int) {
+		if found == nil {
+			t.Fatalf("%q has no numbers of blocks", line)
+		}
+		for i := range n {
+			n[i], _ = strconv.Atoi(found[1+i])
+		}
+		return n
+	}
+	want := numbers(blocks.FindStringSubmatch(line))
+	return slices.ContainsFunc(blocks.FindAllStringSubmatch(plan, -1), func(found []string) bool {
+		got := numbers(found)
+		more := got[2] - want[2]
+		return 0 <= more && more <= most && got[0] == want[0]-more && got[1] == want[1]
+	})
+}
+
 // untilPlan repeats a query until its plan has all lines: columns are copied in the background.
 func untilPlan(t *testing.T, pair *harness.Pair, sql string, lines ...string) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; {
 		got := inPsql(t, pair, []statement{{sql: sql}, {sql: "EXPLAIN (ANALYZE, COSTS OFF) " + sql}})[1]
-		missing := slices.IndexFunc(lines, func(line string) bool { return !strings.Contains(got, line) })
+		missing := slices.IndexFunc(lines, func(line string) bool { return !hasBlocks(t, got, line) })
 		if missing < 0 && !strings.Contains(got, "Fallback") {
 			return
 		}
