@@ -27,6 +27,9 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* What the kernel maps for one fault of a reader, by default. */
+#define LEAST_TOUCHED (64 * 1024)
+
 #define REQUIRED_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
 void
@@ -117,11 +120,14 @@ gj_extent_release(GjExtents *extents, GjExtent *extent)
 }
 
 void
-gj_extent_touch(GjExtent *extent, Size length, bool writable)
+gj_extent_touch(GjExtent *extent, Size offset, Size length, bool writable)
 {
+	Size		start = TYPEALIGN_DOWN(4096, offset);
+
 	/* only an optimization: kernels before 5.14 do not support it */
-	(void) madvise(extent->base, TYPEALIGN(4096, length),
-				   writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	if (length >= LEAST_TOUCHED)
+		(void) madvise(extent->base + start, TYPEALIGN(4096, offset + length) - start,
+					   writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
 /* Requests extents until count of them are granted or requested. */

@@ -55,9 +55,10 @@ extern void gj_extent_unmap(GjExtents *extents, GjExtent *extent);
 extern bool gj_extent_release(GjExtents *extents, GjExtent *extent);
 
 /*
- * Populates this process's page table for length bytes with one system call.
+ * Populates this process's page table for length bytes from offset on with one system
+ * call, unless they are so few that faults take no longer.
  */
-extern void gj_extent_touch(GjExtent *extent, Size length, bool writable);
+extern void gj_extent_touch(GjExtent *extent, Size offset, Size length, bool writable);
 
 /*
  * Takes a granted extent to write to, and waits for one if necessary.

@@ -312,7 +312,7 @@ gj_writer_next(GjWriter *writer)
 	if (!gj_layout_place(writer))
 		return too_wide(writer);
 	if (writer->total_rows + writer->capacity / 2 < writer->expected)
-		gj_extent_touch(&writer->extent, writer->extents->size, true);
+		gj_extent_touch(&writer->extent, 0, writer->extents->size, true);
 	return true;
 }
 

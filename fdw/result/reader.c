@@ -171,6 +171,9 @@ check_column(GjReader *reader, GjColumnReader *c, const struct gj_column *in)
 	c->validity = in->nulls > 0 ? (const uint8 *) base + in->validity_off : NULL;
 	c->heap = base + in->heap_off;
 	c->heap_len = in->heap_len;
+	gj_extent_touch(&reader->extent, in->values_off, ((uint64) reader->rows + varlena) *
+					(varlena ? sizeof(uint32) : in->width), false);
+	gj_extent_touch(&reader->extent, in->heap_off, in->heap_len, false);
 	return true;
 }
 
@@ -185,7 +188,6 @@ open_batch(GjReader *reader, uint32 rows)
 		batch.ncols != reader->ncolumns || batch.rows != rows ||
 		batch.flags != 0 || batch.used > reader->link->extents.size)
 		return gj_fail(&reader->link->conn, "the daemon sent a malformed batch");
-	gj_extent_touch(&reader->extent, batch.used, false);
 	reader->rows = rows;
 	reader->row = 0;
 	for (int i = 0; i < reader->ncolumns; i++)
