@@ -3,12 +3,11 @@ package planjson
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"gpujoin/joincore"
 )
@@ -17,7 +16,7 @@ import (
 // ErrVersion and name the invalid member.
 func Decode(b []byte) (*Job, error) {
 	if err := checkShape(b); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	// Check the version first and separately: members of a later version must
 	// not be reported as unknown members of this one.
@@ -25,7 +24,7 @@ func Decode(b []byte) (*Job, error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if head.Version != Version {
 		return nil, fmt.Errorf("%w: %d; this daemon supports version %d", ErrVersion, head.Version, Version)
@@ -44,9 +43,7 @@ func Decode(b []byte) (*Job, error) {
 
 // decodeStrict decodes JSON that has no other members than those of to.
 func decodeStrict(b []byte, to any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	return dec.Decode(to)
+	return json.Unmarshal(b, to, json.RejectUnknownMembers(true))
 }
 
 func build(w *wireJob) (*Job, error) {
@@ -110,7 +107,7 @@ func build(w *wireJob) (*Job, error) {
 	return job, job.addFilters(w.Static.Filters)
 }
 
-func (j *Job) addParameters(raw []json.RawMessage) error {
+func (j *Job) addParameters(raw []jsontext.Value) error {
 	if len(raw) > MaxParameters {
 		return fmt.Errorf("runtime.parameters: has %d, may have at most %d", len(raw), MaxParameters)
 	}
@@ -136,7 +133,7 @@ func (j *Job) addParameters(raw []json.RawMessage) error {
 
 // addText adds a parameter that is a text. Expressions contain its bytes like those
 // of a constant; to others it is NULL.
-func (j *Job) addText(raw json.RawMessage) error {
+func (j *Job) addText(raw jsontext.Value) error {
 	var digits string
 	if err := json.Unmarshal(raw, &digits); err != nil {
 		return err
@@ -169,75 +166,32 @@ func (j *Job) parameter(i int, isText bool) (joincore.Value, error) {
 	return joincore.ParameterIndex(i), nil
 }
 
-// checkShape scans the tokens of b once, before any structure is built. It
-// rejects input that encoding/json accepts or rejects only after much work:
-// invalid UTF-8, deep nesting, trailing bytes, and duplicate member names. The
-// decoder compares names without regard to case, also beyond ASCII: names may
-// have no character that another one is equal to.
+// checkShape scans the tokens of b once, before any structure is built, and rejects what
+// would take much work to reject later: deep nesting and many objects. The decoder itself
+// rejects invalid UTF-8, bytes after the end, names that occur twice and names in other letters.
 func checkShape(b []byte) error {
 	if len(b) > MaxBytes {
-		return fmt.Errorf("%w: has %d bytes, may have at most %d", ErrMalformed, len(b), MaxBytes)
+		return fmt.Errorf("has %d bytes, may have at most %d", len(b), MaxBytes)
 	}
-	if !utf8.Valid(b) {
-		return fmt.Errorf("%w: not valid UTF-8", ErrMalformed)
-	}
-	type level struct {
-		object bool
-		key    bool // the next string is a member name
-		names  map[string]struct{}
-	}
-	var stack []level
+	dec := jsontext.NewDecoder(bytes.NewBuffer(b)) // reads a Buffer's bytes where they lie
 	objects := 0
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	for first := true; first || len(stack) > 0; first = false {
-		tok, err := dec.Token()
+	for first := true; first || dec.StackDepth() > 0; first = false {
+		tok, err := dec.ReadToken()
 		if err != nil {
-			return fmt.Errorf("%w: %v", ErrMalformed, err)
+			return err
 		}
-		if n := len(stack); n > 0 && stack[n-1].object {
-			top := &stack[n-1]
-			if name, ok := tok.(string); ok && top.key {
-				if strings.ContainsFunc(name, foreign) {
-					return fmt.Errorf("%w: unknown member %q", ErrMalformed, name)
-				}
-				if _, dup := top.names[name]; dup {
-					return fmt.Errorf("%w: member %q occurs twice", ErrMalformed, name)
-				}
-				top.names[name] = struct{}{}
-				top.key = false
-				continue
-			}
-			top.key = true // tok is, or opens, the member's value
+		if tok.Kind() == jsontext.KindBeginObject {
+			objects++
 		}
-		d, ok := tok.(json.Delim)
-		if !ok {
-			continue
+		if objects > MaxObjects {
+			return fmt.Errorf("more than %d objects", MaxObjects)
 		}
-		switch d {
-		case '{':
-			if objects++; objects > MaxObjects {
-				return fmt.Errorf("%w: more than %d objects", ErrMalformed, MaxObjects)
-			}
-			stack = append(stack, level{object: true, key: true, names: map[string]struct{}{}})
-		case '[':
-			stack = append(stack, level{})
-		default:
-			stack = stack[:len(stack)-1]
+		if dec.StackDepth() > MaxDepth {
+			return fmt.Errorf("nested deeper than %d", MaxDepth)
 		}
-		if len(stack) > MaxDepth {
-			return fmt.Errorf("%w: nested deeper than %d", ErrMalformed, MaxDepth)
-		}
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("%w: bytes after the end", ErrMalformed)
 	}
 	return nil
 }
-
-// foreign reports whether a character occurs in no member's name: those consist of
-// lower-case ASCII.
-func foreign(c rune) bool { return c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' }
 
 func (j *Job) addInputs(inputs []wireInput) error {
 	if len(inputs) == 0 || len(inputs) > MaxInputs {

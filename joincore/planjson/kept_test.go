@@ -117,7 +117,7 @@ func TestHiddenColumns(t *testing.T) {
 		"a condition of no parameter":        {condition(`{"compare":"=","left":{"parameter":9},"right":{"int":1}}`), "parameter 9"},
 		"a condition of other types":         {condition(`{"compare":"=","left":{"column":` + ref(0, 1) + `},"right":{"int":1}}`), "integers and bytes"},
 		"an empty condition":                 {condition(`{}`), "one of"},
-		"a condition that is a value":        {condition(`{"int":1}`), "unknown field"},
+		"a condition that is a value":        {condition(`{"int":1}`), "unknown object member"},
 		"a hidden output":                    {tree(project(ref(0, 1), join("inner", intKey, ""))), "no column"},
 		"a hidden key":                       {tree(project(ref(0, 0), join("inner", key(ref(0, 1), ref(1, 1), "varlena"), ""))), "no column"},
 		"a hidden residual":                  {tree(project(ref(0, 0), join("inner", intKey, `,"residual":`+isNull(0, 1)))), "no column"},

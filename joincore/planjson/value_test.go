@@ -190,7 +190,7 @@ func TestDecodeRefusesAggregates(t *testing.T) {
 		"a wide float":          {aggregated("", `"functions":[{"fn":"avg_float","arg":{"null":16}}]`, ""), "16 bytes"},
 		"distinct minima":       {aggregated("", `"functions":[{"fn":"min","arg":{"int":1},"distinct":true}]`, ""), "distinct"},
 		"a wide key":            {aggregated("", `"keys":[{"null":16}]`, ""), "16 bytes"},
-		"a join's key":          {aggregated("", `"keys":[`+intKey+`]`, ""), "unknown field"},
+		"a join's key":          {aggregated("", `"keys":[`+intKey+`]`, ""), "unknown object member"},
 		"negative rows":         {strings.Replace(aggregated("", all, ""), `"rows":10,"keys`, `"rows":-1,"keys`, 1), "rows"},
 		"bytes of 32 as number": {aggregated("", all, equals(`{"column":`+ref(2, 9)+`}`)), "no integer"},
 		"members of a join":     {strings.Replace(aggregated("", all, ""), `"id":2`, `"id":2,"kind":"inner"`, 1), "no member"},

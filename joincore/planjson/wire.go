@@ -1,6 +1,6 @@
 package planjson
 
-import "encoding/json"
+import "github.com/go-json-experiment/json/jsontext"
 
 // The JSON of a job. Pointers and raw messages tell a missing member from a zero one.
 
@@ -59,20 +59,20 @@ type wireColumn struct {
 }
 
 type wireNode struct {
-	Op        string            `json:"op"`
-	Input     *int              `json:"input"`
-	Child     *wireNode         `json:"child"`
-	Predicate *wireExpr         `json:"predicate"`
-	Kind      string            `json:"kind"`
-	Rows      *float64          `json:"rows"`
-	Left      *wireNode         `json:"left"`
-	Right     *wireNode         `json:"right"`
-	Keys      []json.RawMessage `json:"keys"` // of a join wireKey, of an aggregate wireValue
-	Residual  *wireExpr         `json:"residual"`
-	Columns   []*wireRef        `json:"columns"`
-	ID        *int              `json:"id"`
-	Carry     []*wireRef        `json:"carry"`
-	Functions []wireFunction    `json:"functions"`
+	Op        string           `json:"op"`
+	Input     *int             `json:"input"`
+	Child     *wireNode        `json:"child"`
+	Predicate *wireExpr        `json:"predicate"`
+	Kind      string           `json:"kind"`
+	Rows      *float64         `json:"rows"`
+	Left      *wireNode        `json:"left"`
+	Right     *wireNode        `json:"right"`
+	Keys      []jsontext.Value `json:"keys"` // of a join wireKey, of an aggregate wireValue
+	Residual  *wireExpr        `json:"residual"`
+	Columns   []*wireRef       `json:"columns"`
+	ID        *int             `json:"id"`
+	Carry     []*wireRef       `json:"carry"`
+	Functions []wireFunction   `json:"functions"`
 }
 
 type wireRef struct {
@@ -135,13 +135,13 @@ type wireWhen struct {
 }
 
 type wireRuntime struct {
-	Generation uint32            `json:"generation"`
-	Parameters []json.RawMessage `json:"parameters"`
-	Snapshot   string            `json:"snapshot"`
-	LSN        string            `json:"lsn"`
-	Algorithm  *string           `json:"algorithm"`
-	Mirrors    []*string         `json:"mirrors"`
-	Sample     *wireSample       `json:"sample"`
+	Generation uint32           `json:"generation"`
+	Parameters []jsontext.Value `json:"parameters"`
+	Snapshot   string           `json:"snapshot"`
+	LSN        string           `json:"lsn"`
+	Algorithm  *string          `json:"algorithm"`
+	Mirrors    []*string        `json:"mirrors"`
+	Sample     *wireSample      `json:"sample"`
 }
 
 type wireSample struct {
