@@ -1,5 +1,5 @@
 # gpujoin: runs large PostgreSQL joins in a separate daemon.
-# PG=16, 17 or 18 selects a PostgreSQL below build/postgres, PG_CONFIG any other than
+# PG=16, 17, 18 or 19 selects a PostgreSQL below build/postgres, PG_CONFIG any other than
 # Debian's version 15.
 
 SF ?= 1
@@ -30,10 +30,10 @@ A ?=
 B ?= build/documents
 
 PG ?= 15
-# What provides the server below build/postgres, if any: 16 and 18 are fetched, others built.
-PG_SCRIPT := $(if $(ASSERT),build-postgres.sh $(PG) asserts,$(if $(filter 16 18,$(PG)),fetch-postgres.sh server $(PG),$(if \
+# What provides the server below build/postgres, if any: 16, 18 and 19 are fetched, others built.
+PG_SCRIPT := $(if $(ASSERT),build-postgres.sh $(PG) asserts,$(if $(filter 16 18 19,$(PG)),fetch-postgres.sh server $(PG),$(if \
 	$(filter-out 15,$(PG)),build-postgres.sh $(PG))))
-PG_DIR := $(PG)$(if $(ASSERT),-asserts,$(if $(filter 16 18,$(PG)),-fetched))
+PG_DIR := $(PG)$(if $(ASSERT),-asserts,$(if $(filter 16 18 19,$(PG)),-fetched))
 ifeq ($(PG_SCRIPT),)
 PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/15/bin/pg_config) pg_config)
 else
@@ -105,7 +105,7 @@ demo-foreign: build ## the same over two servers: tables of one are foreign tabl
 test: build $(STATICCHECK) $(DEADCODE) build/bin/promtool ## run all tests: lint, unit, CUDA builds, regression, isolation, end to end
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check
 
-regress: build ## run sql/regress and sql/isolation; with PG=16, 17 or 18 on that version alone: make regress PG=17
+regress: build ## run sql/regress and sql/isolation; with PG=16, 17, 18 or 19 on that version alone: make regress PG=17
 	@cd tests && $(GO) run -buildvcs=false ./cmd/check -only regress
 
 documents: build ## write the jobs that sql/regress sends, to compare two trees: make documents OUT=build/documents

@@ -1,7 +1,7 @@
 #!/bin/sh
-# fetch-debian.sh SUITE deb|deb-src PACKAGE DIRECTORY
+# fetch-debian.sh SUITE deb|deb-src PACKAGES DIRECTORY
 #
-# Downloads a package of any Debian release into a directory.  It uses lists of
+# Downloads packages of any Debian release into a directory.  It uses lists of
 # its own below build/apt, so this system's sources and packages are not touched.
 # apt checks the archive's signature, but not its date: a mirror may be older than the
 # lists of suites that change daily are valid.
@@ -12,9 +12,9 @@ me=fetch-debian
 # shellcheck source=tools/packages.sh
 . "$root/tools/packages.sh"
 
-[ $# -eq 4 ] || die "usage: fetch-debian.sh SUITE deb|deb-src PACKAGE DIRECTORY"
-suite=$1 kind=$2 package=$3 directory=$4
-command -v apt-get >/dev/null || die "$package of Debian $suite needs apt-get"
+[ $# -eq 4 ] || die "usage: fetch-debian.sh SUITE deb|deb-src PACKAGES DIRECTORY"
+suite=$1 kind=$2 packages=$3 directory=$4
+command -v apt-get >/dev/null || die "$packages of Debian $suite needs apt-get"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 [ -e "$keyring" ] || apt_install "the archive's keys" debian-archive-keyring
 
@@ -33,11 +33,12 @@ apt() {
         -o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false "$@"
 }
 
-say "fetching $package of Debian $suite"
+say "fetching $packages of Debian $suite"
 apt update
 cd "$directory"
+# shellcheck disable=SC2086 # a list
 if [ "$kind" = deb ]; then
-    apt download "$package"
+    apt download $packages
 else
-    apt source --download-only "$package" >/dev/null
+    apt source --download-only $packages >/dev/null
 fi

@@ -259,6 +259,37 @@ null_test(GjTranslator *t, const NullTest *test)
 	return test->nulltesttype == IS_NULL ? gj_is_null(value) : gj_not(gj_is_null(value));
 }
 
+/*
+ * How many of n arguments, from one on, are NULL, or are not.  Both halves are
+ * added up, which nests least; a truth value is 0 or 1.
+ */
+static GjExpr *
+null_count(GjTranslator *t, NullTestType type, const List *args, int from, int n)
+{
+	const Expr *arg = list_nth(args, from);
+	NullTest   *test;
+
+	if (n > 1)
+		return gj_typed_call("+", INT4OID, null_count(t, type, args, from, n / 2),
+							 null_count(t, type, args, from + n / 2, n - n / 2));
+	if (IsA(arg, Const))
+		return gj_int(((const Const *) arg)->constisnull == (type == IS_NULL));
+	test = makeNode(NullTest);
+	test->arg = unconstify(Expr *, arg);
+	test->nulltesttype = type;
+	return gj_truth(gj_translate_condition(t, (Expr *) test));
+}
+
+/* The daemon does not know the elements of an array. */
+GjExpr *
+gj_translate_null_count(GjTranslator *t, const FuncExpr *call)
+{
+	NullTestType type = call->funcid == F_NUM_NULLS ? IS_NULL : IS_NOT_NULL;
+
+	return call->funcvariadic ? NULL :
+		gj_typed_call("+", INT4OID, null_count(t, type, call->args, 0, list_length(call->args)), gj_int(0));
+}
+
 GjExpr *
 gj_translate_test(GjTranslator *t, Expr *expr)
 {

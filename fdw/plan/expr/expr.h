@@ -323,6 +323,9 @@ extern GjExpr *gj_translate_coalesce(GjTranslator *t, const CoalesceExpr *expr);
 extern GjExpr *gj_translate_extreme(GjTranslator *t, const MinMaxExpr *expr);
 extern GjExpr *gj_translate_nullif(GjTranslator *t, const NullIfExpr *expr);
 
+/* num_nulls() and num_nonnulls() */
+extern GjExpr *gj_translate_null_count(GjTranslator *t, const FuncExpr *call);
+
 /* An expression of any kind that is a condition. */
 extern GjExpr *gj_translate_test(GjTranslator *t, Expr *expr);
 

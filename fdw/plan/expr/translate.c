@@ -9,6 +9,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
 
 #include "plan/expr/expr.h"
 #include "plan/input/input.h"
@@ -41,6 +42,8 @@ translate_kind(GjTranslator *t, Expr *expr)
 			{
 				FuncExpr   *call = (FuncExpr *) expr;
 
+				if (call->funcid == F_NUM_NULLS || call->funcid == F_NUM_NONNULLS)
+					return gj_translate_null_count(t, call);
 				return gj_translate_call(t, call->funcid, call->args, call->funcresulttype);
 			}
 		case T_OpExpr:

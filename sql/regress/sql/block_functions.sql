@@ -71,6 +71,10 @@ SELECT block('SELECT count(*) FILTER (WHERE i4 IS DISTINCT FROM i2), count(*) FI
 SELECT block('SELECT count(*) FILTER (WHERE i4 > ANY (ARRAY[5, 100])), count(*) FILTER (WHERE i4 > ALL (ARRAY[5, 100])), count(*) FILTER (WHERE n = ANY (ARRAY[0.5, 1.25, 7.00001])), count(*) FILTER (WHERE n <> ALL (ARRAY[0.5, 7.00001])) FROM edge');
 -- an empty list is FALSE or TRUE even for NULL; a list with NULL is not
 SELECT block('SELECT count(*) FILTER (WHERE i4 = ANY (''{}'')), count(*) FILTER (WHERE NOT i4 = ANY (''{}'')), count(*) FILTER (WHERE t <> ALL (''{}'')), count(*) FILTER (WHERE (t = ANY (''{}'')) IS NULL), count(*) FILTER (WHERE (i4 <> ALL (''{null,5}'')) IS NULL) FROM edge');
+-- numbers of NULLs: of columns of any type, and of an array's elements
+SELECT block('SELECT count(*) FILTER (WHERE num_nulls(i2, f, w, t) > 1), count(*) FILTER (WHERE num_nulls(b) = 1), sum(num_nonnulls(id, i2 + 5, d, ts, nullif(i8, 7))), bool_or(num_nulls(id) > 0) FROM edge WHERE id <> 203');
+SELECT block('SELECT num_nulls(b, f, w), num_nonnulls(b, NULL, id, n), count(*) FROM edge GROUP BY 1, 2');
+SELECT block('SELECT count(*) FILTER (WHERE num_nulls(VARIADIC ARRAY[i4, i2, NULL]) > 1) FROM edge');
 -- patterns: escape characters, characters of several bytes, blanks
 SELECT block('SELECT count(*) FILTER (WHERE t LIKE ''Te!_%'' ESCAPE ''!''), count(*) FILTER (WHERE t LIKE ''T%1'' ESCAPE ''''), count(*) FILTER (WHERE t LIKE ''_Ö''), count(*) FILTER (WHERE c LIKE ''c_''), count(*) FILTER (WHERE c LIKE ''c_   ''), count(*) FILTER (WHERE c::text LIKE ''c_'') FROM edge');
 -- by minus one

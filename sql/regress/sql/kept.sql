@@ -121,6 +121,18 @@ SELECT leaf, kept_columns, rows, fraction FROM gpujoin.keep('curve', '{y,shape}'
 SELECT leaf, compared_columns, rows, kept_blocks = blocks AS all_blocks, differences FROM gpujoin.check_kept('curve');
 ALTER TABLE kept.curve DROP COLUMN x;
 SELECT * FROM gpujoin.check_kept('curve');
+-- columns that cannot be NULL, of which the planner knows what IS NULL and count() return
+DO $$
+BEGIN
+    EXECUTE (SELECT format('CREATE TABLE kept.filled (%s, doc jsonb NOT NULL, place point NOT NULL) WITH (autovacuum_enabled = off)',
+                           string_agg(format('c%s int NOT NULL', n), ', ')) FROM generate_series(1, 199) n);
+    EXECUTE (SELECT format('INSERT INTO kept.filled SELECT %s, jsonb_build_object(''n'', g), point(g, g) FROM generate_series(1, 1000) g',
+                           string_agg('g + ' || n, ', ')) FROM generate_series(1, 199) n);
+END $$;
+VACUUM kept.filled;
+SELECT leaf, kept_columns, rows, fraction FROM gpujoin.keep('filled', '{c7,doc,place}');
+SELECT leaf, cardinality(kept_columns), rows, fraction FROM gpujoin.keep('filled');
+SELECT leaf, cardinality(compared_columns), rows, kept_blocks = blocks AS all_blocks, differences FROM gpujoin.check_kept('filled');
 SET gpujoin.socket = '/nonexistent/socket';
 SELECT * FROM gpujoin.keep('odd');
 SELECT * FROM gpujoin.check_kept('odd');
@@ -189,7 +201,7 @@ SELECT name, setting FROM pg_settings WHERE name IN ('gpujoin.debug_force', 'gpu
 ALTER TABLE parent OWNER TO current_user;
 DROP OWNED BY kept_reader, kept_owner;
 DROP ROLE kept_reader, kept_owner;
-DROP TABLE kept.unlogged, kept.nothing, kept.odd, kept.parted, kept.child, kept.parent;
+DROP TABLE kept.unlogged, kept.nothing, kept.odd, kept.filled, kept.parted, kept.child, kept.parent;
 DROP VIEW kept.seen;
 DROP TYPE kept.pair;
 SELECT gpujoin.forget('fact') > 0 AS forgotten;
