@@ -115,14 +115,6 @@ SELECT format('SELECT sum(%s) AS s FROM wide1 x JOIN wide2 y ON x.id = y.id AND 
 FROM generate_series(1, 840) g \gset
 :many_read;
 DROP TABLE wide1, wide2;
--- partitionwise
-CREATE TABLE parted (id int, v int) PARTITION BY RANGE (id);
-CREATE TABLE parted1 PARTITION OF parted FOR VALUES FROM (0) TO (100);
-CREATE TABLE parted2 PARTITION OF parted FOR VALUES FROM (100) TO (1000);
-SET enable_partitionwise_join = on;
-EXPLAIN (COSTS OFF) SELECT p.v FROM parted p JOIN parted q USING (id);
-RESET enable_partitionwise_join;
-DROP TABLE parted;
 -- each reason once, with the number of joins
 EXPLAIN (COSTS OFF) SELECT 1 FROM a a1 LEFT JOIN a a2 ON a1.id = a2.id AND a1.v + a2.v > 1 LEFT JOIN a a3 ON a1.id = a3.id AND a1.v + a3.v > 1
     LEFT JOIN a a4 ON a1.id = a4.id AND a1.v + a4.v > 1 LEFT JOIN a a5 ON a1.id = a5.id AND a1.v + a5.v > 1

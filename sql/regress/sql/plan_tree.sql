@@ -75,7 +75,6 @@ SELECT gpujoins('SELECT t1.x FROM t1 JOIN mv USING (x)');
 SELECT gpujoins('SELECT t1.x FROM ONLY t1 JOIN mv USING (x)');
 SELECT count(*) FROM t1 JOIN mv USING (x);
 SET enable_partitionwise_join = on;
-SELECT gpujoins('SELECT p.v FROM parts p JOIN parts q USING (id)');
 SELECT count(*) FROM parts p JOIN parts q USING (id);
 SELECT gpujoins('SELECT count(*) FROM parts p JOIN parts q USING (id) JOIN t3 ON t3.id = q.id');
 SELECT count(*) FROM parts p JOIN parts q USING (id) JOIN t3 ON t3.id = q.id;

@@ -18,7 +18,7 @@ var newer = []struct {
 	// 17 does not say which parameters a plan sets
 	{regexp.MustCompile(`((?:Init|Sub)Plan \d+) \(returns [^)]*\)`), "$1"},
 	// 17 shows what NOT IN compares
-	{regexp.MustCompile(`\(NOT \(ANY \(.* = \((hashed SubPlan \d+)\)\.col\d+\)\)\)`), "(NOT ($1))"},
+	{regexp.MustCompile(`\(NOT \(ANY \(.* = \((hashed SubPlan \w+)\)\.col\d+\)\)\)`), "(NOT ($1))"},
 	// 18 prints two decimal places of the rows of a node
 	{regexp.MustCompile(`( rows=\d+)\.\d\d\b`), "$1"},
 	// 18 says that a node is disabled
@@ -31,7 +31,13 @@ var newer = []struct {
 	// 18 says how a node stores tuples
 	{regexp.MustCompile(`^Storage: .*$`), ""},
 	// 17 names the output of an InitPlan, 15 its parameter
-	{regexp.MustCompile(`\$\d+\b|\(InitPlan \d+\)\.col\d+`), "$$N"},
+	{regexp.MustCompile(`\$\d+\b|\(InitPlan \w+\)\.col\d+`), "$$N"},
+	// 19 numbers plans of subqueries by their kind: "InitPlan expr_1"
+	{regexp.MustCompile(`((?:Init|Sub)Plan) \w+`), "$1 ?"},
+	// 19 names subqueries of a UNION like those of FROM
+	{regexp.MustCompile(`"\*SELECT\* \d+"|unnamed_subquery_\d+`), "*SELECT*"},
+	// 19 says what a Result replaces
+	{regexp.MustCompile(`^"?Replaces"?: .*$`), ""},
 	// 18 shows buffers with ANALYZE
 	{regexp.MustCompile(`^(Buffers: .*|Planning:)$`), ""},
 	// 18 says of each node whether it is disabled; lines of a list lose their ends, since
