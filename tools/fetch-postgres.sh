@@ -51,7 +51,7 @@ fetch_libraries() {
 # the directory $2.  They need newer libraries than this system's, from the C library up,
 # so the programs get their own.
 unpack_candidate() {
-    say "fetching PostgreSQL $version and its libraries, 50 MB"
+    say "fetching PostgreSQL $version and its libraries, 35 MB"
     "$root/tools/fetch-debian.sh" experimental deb \
         "postgresql-$version postgresql-client-$version postgresql-server-dev-$version libpq5" "$1" >&2
     fetch_libraries "$1"
