@@ -177,3 +177,18 @@ func (t *table) lookupDense(keys []uint64, head []uint32) {
 		head[i] = dense[min(k-low, last)]
 	}
 }
+
+// lookupPartners does so if no key has several rows: it finds the only partner of each key, or
+// none, and reports whether each has one.
+func (t *table) lookupPartners(keys []uint64, to []uint32) (all bool) {
+	dense, low := t.dense, t.low
+	last := uint64(len(dense) - 1)
+	to = to[:len(keys)]
+	least := ^uint32(0)
+	for i, k := range keys {
+		h := dense[min(k-low, last)]
+		to[i] = h - 1
+		least = min(least, h)
+	}
+	return least > 0
+}

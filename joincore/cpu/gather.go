@@ -247,6 +247,21 @@ func (st *stream) fetchInts(dst []uint64, c *column, s *slot) {
 	}
 }
 
+// inPlace returns the values of n rows that follow each other, in memory that belongs to the
+// column; nil: they have to be fetched, because they are not of 64 bits, not next to each other,
+// or some may be NULL.
+func (c *column) inPlace(s *slot, n int) []uint64 {
+	if c == nil || c.width != 8 || s.pos != nil || s.null || c.flags != nil {
+		return nil
+	}
+	segment := s.segment()
+	if c.bits != nil && c.bits[segment] != nil {
+		return nil
+	}
+	from := int(s.first & s.space.mask())
+	return c.v64[segment][from : from+n]
+}
+
 // widen gathers signed integers into v and extends them to 64 bits.
 func widen[S signedWord, T word](dst []uint64, v []T, src [][]T, s *slot) {
 	fetch(v, src, s, 0)

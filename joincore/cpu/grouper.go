@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"gpujoin/joincore"
@@ -26,7 +27,7 @@ type grouper struct {
 	vectors   []*vector // of the parts of keys
 	memo      memo
 	nulls     []uint8
-	group     []uint32
+	group     []uint32 // of each row; without keys always 1
 	update    updateScratch
 	missing   []uint32
 	only      []*filter
@@ -54,6 +55,11 @@ func (a *aggregation) newGrouper(level uint) (*grouper, error) {
 		}
 		for i := range g.arguments {
 			g.arguments[i].vector = newVector(n)
+		}
+	}
+	if len(p.keys) == 0 { // all rows are of one group
+		for i := range g.group {
+			g.group[i] = 1
 		}
 	}
 	g.keys.init(p)
@@ -151,13 +157,16 @@ func (g *grouper) loadArguments(r *rows, s *source) error {
 
 // loadArgument evaluates an argument.
 func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
-	c.skip = nil
+	c.skip, c.high = nil, nil
+	if c.v = g.inPlace(r, a); c.v != nil {
+		return nil
+	}
 	if a.value != nil {
 		v, err := g.evalFiltered(r, a, c.vector)
 		if err != nil {
 			return err
 		}
-		c.skip, c.high = v.isNull(), nil
+		c.skip = v.isNull()
 		switch {
 		case a.kind.Bytes:
 			if c.spans = v.strings(r.n); c.skip != nil {
@@ -189,6 +198,23 @@ func (g *grouper) loadArgument(r *rows, a *argument, c *argumentChunk) error {
 		skip[i] |= x
 	}
 	c.skip = skip
+	return nil
+}
+
+// inPlace returns the values of an argument that is a column as they lie in memory; nil: it has
+// to be evaluated.
+func (g *grouper) inPlace(r *rows, a *argument) []uint64 {
+	if a.filter != nil || a.kind.Bytes {
+		return nil
+	}
+	switch v := a.compiled.(type) {
+	case *columnValue:
+		return v.inPlace(g.st, r)
+	case *decimalValue:
+		if ints := v.inPlace(g.st, r); !slices.Contains(ints, notDecimal) {
+			return ints
+		}
+	}
 	return nil
 }
 
@@ -240,9 +266,6 @@ func (g *grouper) add(s *source, source int) error {
 	n := g.keys.n
 	group := g.group[:n]
 	if len(g.plan.keys) == 0 {
-		for i := range group {
-			group[i] = 1
-		}
 		return g.table.update(s, g.arguments, group, &g.update)
 	}
 	if g.sample.passing(g) {

@@ -72,6 +72,10 @@ func (t *groupTable) sumFew(f *function, o *runs, v []uint64) error {
 
 // halvesOf sums up the halves of values. The sums of at most 2^31 values fit.
 func halvesOf(v []uint64) (lower, upper int64) {
+	if blocks := len(v) / sumBlock; blocks > 0 && canMask {
+		lower, upper = sumHalves(&v[0], blocks)
+		v = v[blocks*sumBlock:]
+	}
 	for _, x := range v {
 		lower += int64(uint32(x))
 		upper += int64(x) >> 32

@@ -15,11 +15,14 @@ func (k *keyer) init(st *stream) { *k = keyer{st: st, sel: make([]uint32, st.dev
 
 // compute returns the keys of the rows whose key is not NULL. sel holds their
 // numbers in the chunk; nil means all rows. The caller must write to neither. keys
-// is scratch of the stream, valid until the stream is used again; sel is valid until
-// the next call.
+// lie in the input, where others may change them, or are scratch of the stream, valid
+// until the stream is used again; sel is valid until the next call.
 func (k *keyer) compute(r *rows, key *device.Key, inputs []*space) (keys []uint64, sel []uint32) {
 	if keys, sel, ok := k.stored(r, key); ok {
 		return keys, sel
+	}
+	if keys := k.inPlace(r, key, inputs); keys != nil {
+		return keys, nil
 	}
 	keys = k.st.first[:r.n]
 	nulls := k.st.null[:r.n]
@@ -66,6 +69,15 @@ func (k *keyer) compute(r *rows, key *device.Key, inputs []*space) (keys []uint6
 		return keys, nil
 	}
 	return k.compact(keys, nulls)
+}
+
+// inPlace returns keys that are the values of a column as they lie in memory; nil: they are not.
+func (k *keyer) inPlace(r *rows, key *device.Key, inputs []*space) []uint64 {
+	if len(key.Parts) != 1 || !key.Exact {
+		return nil
+	}
+	c, s := r.locate(key.Parts[0].Column, inputs)
+	return c.inPlace(s, r.n)
 }
 
 // compact drops the keys that are NULL.

@@ -22,6 +22,8 @@ type prober struct {
 	table *table
 	sel   []uint32 // rows of in that may have partners: those whose key is not NULL; nil: all
 	head  []uint32 // their chains
+	found bool     // to has the only partner of each of them, or none; head is not set
+	whole bool     // and no row lacks one
 	next  int      // the first of them that is not finished
 	link  uint32   // where its chain continues, 0: at its head
 	ended bool
@@ -53,12 +55,14 @@ func (p *prober) Start(ctx context.Context, r device.Rows, t device.Table) error
 	if p.table.member != nil {
 		keys, sel = p.members.apply(p.table, keys, sel)
 	}
-	p.sel, p.head = sel, p.heads[:len(keys)]
+	p.sel, p.head, p.found = sel, p.heads[:len(keys)], false
 	switch {
 	case p.table.sorted != nil:
 		if err := p.table.lookupSorted(ctx, keys, p.head); err != nil {
 			return err
 		}
+	case p.table.dense != nil && p.single():
+		p.found, p.whole = true, p.table.lookupPartners(keys, p.to)
 	case p.table.dense != nil:
 		p.table.lookupDense(keys, p.head)
 	default:
@@ -98,19 +102,26 @@ func (p *prober) pairs() (n int, whole bool) {
 	if p.next >= len(p.head) {
 		return 0, false
 	}
-	if p.first || !p.table.chains.Load() {
+	if p.single() {
+		p.next = len(p.head)
 		if p.allMatch() {
-			p.next = len(p.head)
 			return p.in.n, true
 		}
 		m := 0
 		from, to := p.from[:len(p.head)+1], p.to[:len(p.head)+1]
-		for i, h := range p.head {
-			from[m] = uint32(i)
-			to[m] = h - 1
-			m += int(bit(h != 0))
+		if p.found {
+			for i, partner := range to[:len(p.head)] {
+				from[m] = uint32(i)
+				to[m] = partner
+				m += int(bit(partner != none))
+			}
+		} else {
+			for i, h := range p.head {
+				from[m] = uint32(i)
+				to[m] = h - 1
+				m += int(bit(h != 0))
+			}
 		}
-		p.next = len(p.head)
 		if p.sel == nil {
 			return m, m == p.in.n
 		}
@@ -122,11 +133,17 @@ func (p *prober) pairs() (n int, whole bool) {
 	return p.follow(), false
 }
 
+// single reports whether each row has one pair at most.
+func (p *prober) single() bool { return p.first || !p.table.chains.Load() }
+
 // allMatch fills to if every row of the chunk has a partner, as keys of a foreign key have,
 // and nothing reads from. It ends at the first row that has none.
 func (p *prober) allMatch() bool {
 	if p.sel != nil || p.check != nil || p.match.Emit != device.Pairs {
 		return false
+	}
+	if p.found {
+		return p.whole
 	}
 	to := p.to[:len(p.head)]
 	for i, h := range p.head {

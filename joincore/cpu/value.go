@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 
 	"gpujoin/joincore"
 )
@@ -137,6 +136,12 @@ func (c *columnValue) eval(st *stream, r *rows, out *vector) error {
 	return nil
 }
 
+// inPlace returns the values as they lie in memory, where that is possible.
+func (c *columnValue) inPlace(st *stream, r *rows) []uint64 {
+	col, s := r.locate(c.ref, st.dev.inputs)
+	return col.inPlace(s, r.n)
+}
+
 // fetchNullsOf sets which of out's rows are NULL.
 func fetchNullsOf(out *vector, c *column, s *slot) {
 	if !c.nullable() && !s.null {
@@ -163,12 +168,15 @@ func fetchWideInts(out *vector, c *column, s *slot) {
 // decimalValue reads a column of mantissas.
 type decimalValue struct{ columnValue }
 
+// notDecimal is stored for a value that is no mantissa.
+const notDecimal = 1 << 63
+
 func (c *decimalValue) eval(st *stream, r *rows, out *vector) error {
 	if err := c.columnValue.eval(st, r, out); err != nil {
 		return err
 	}
 	for _, x := range out.lo[:out.n] { // 0 where it is NULL
-		if x == math.MinInt64 {
+		if uint64(x) == notDecimal {
 			return joincore.ErrArithmetic
 		}
 	}
