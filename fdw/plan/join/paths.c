@@ -187,6 +187,40 @@ filters_decide(const GjTree *tree, Cost cost, Cost native_cost)
 	return cost >= native_cost && cost - gj_fill_cost(tree) < native_cost;
 }
 
+/*
+ * Does core sort all rows of the topmost join?  It hashes them where it can, and for
+ * a LIMIT it keeps only the first ones.
+ */
+static bool
+is_sorted_above(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	if (root->query_pathkeys == NIL || root->limit_tuples > 0)
+		return false;
+	return parse->groupingSets != NIL ||
+		(parse->groupClause == NIL && !parse->hasAggs && parse->distinctClause == NIL);
+}
+
+/*
+ * The processes of a parallel plan share a sort of its rows, which the leader of a serial plan
+ * does alone.  core knows that, but not how many more rows than it expects there are: what it
+ * leaves out of a serial path's cost is charged here.
+ */
+static Cost
+lone_sort_cost(PlannerInfo *root, const RelOptInfo *joinrel, const GjJoinrel *state)
+{
+	const GjTree *tree = state->trees[GJ_SERIAL];
+	const GjTree *shared = state->trees[GJ_PARALLEL];
+	double		ns;
+
+	if (!gj_estimate_native || shared == NULL || shared->workers == 0 ||
+		tree->rows <= joinrel->rows || !gj_is_topmost(root, joinrel) || !is_sorted_above(root))
+		return 0;
+	ns = gj_sort_ns(tree->rows, root->query_pathkeys) - gj_sort_ns(joinrel->rows, root->query_pathkeys);
+	return ns * (1 - 1 / gj_speedup(shared->workers)) * GJ_NS_COST;
+}
+
 GjReject
 gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVariant variant)
 {
@@ -215,6 +249,7 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 	rival = gj_rival(root, cheapest, gj_is_topmost(root, joinrel));
 	if (!gj_debug_force)
 	{
+		Cost		sort;
 		double		unit;
 
 		if (filters_decide(tree, costs.total_cost, cheapest->total_cost / rival.unit))
@@ -226,8 +261,9 @@ gj_add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, GjJoinrel *state, GjVa
 		time = gj_own_time(&rival, costs.total_cost, unit, tree->key_growth);
 		if (variant == GJ_PARALLEL)
 			time.ns *= gj_speedup(tree->workers) / gj_divisor(tree->workers);
-		costs.startup_cost *= unit;
-		costs.total_cost *= unit;
+		sort = variant == GJ_SERIAL ? lone_sort_cost(root, joinrel, state) : 0;
+		costs.startup_cost = (costs.startup_cost + sort) * unit;
+		costs.total_cost = (costs.total_cost + sort) * unit;
 	}
 	else
 		force_cost(root, joinrel, state, variant, cheapest->total_cost, &costs);
