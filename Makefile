@@ -143,7 +143,7 @@ bench-load: build ## run joins and short transactions of many clients; writes bu
 bench-record: ## keep a result in bench/results: make bench-record SUITE=tpch, or FILE=path; refuses one of a busy machine without FORCE=1
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench record $(if $(SUITE),-suite "$(SUITE)") $(if $(FILE),-file "$(abspath $(FILE))") $(if $(FORCE),-force)
 
-bench-report: ## make docs/benchmarks.md, its plots and the README's table of the recorded results; CHECK=1 only compares
+bench-report: ## make docs/benchmarks.md, its plots and the figures of other pages from the recorded results; CHECK=1 only compares
 	@cd tests && $(GO) run -buildvcs=false ./cmd/bench report $(if $(CHECK),-check)
 
 bench-scale-out: build ## measure tables that two servers share, through postgres_fdw, with joins native and offloaded on them; writes build/bench-scale-out.json

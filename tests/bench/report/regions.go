@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,7 @@ func (p page) regions() map[string]map[string]string {
 	return map[string]map[string]string{
 		"README.md":           {"begin": "\n" + p.readme(), "tpcds": complexQueries(tpcds)},
 		"docs/faq.md":         {"duckdb": duckDB(tpch, tpcds)},
-		"docs/limitations.md": {"slower": slower(tpcds)},
+		"docs/limitations.md": {"planning": planning(p.all.newest("bench-join")), "slower": slower(tpcds)},
 		"docs/gpu.md":         {"gpu": "\n" + p.gpu()},
 	}
 }
@@ -102,4 +103,32 @@ func slower(d *measure.Document) string {
 		}
 	}
 	return fmt.Sprintf("Of %d queries of TPC-DS over kept columns, %d took longer than natively by more than 5 %% and %d ms (%s)", all, slow, slowerMs, when(d))
+}
+
+// planning says how much longer planning takes with the library. Of the queries that stay
+// native, the one with the greatest difference counts.
+func planning(d *measure.Document) string {
+	if d == nil {
+		return ""
+	}
+	us := func(name string) (float64, bool) {
+		r := d.Find(name, measure.Gpujoin)
+		if r == nil {
+			return 0, false
+		}
+		value, found := r.Values["us"]
+		return value, found
+	}
+	chain, hasChain := us("plan-10way")
+	star, hasStar := us("plan-star8")
+	native, hasNative := math.Inf(-1), true
+	for _, name := range []string{"plan-rejected", "plan-rejected-type", "plan-rejected-cost"} {
+		value, found := us(name)
+		native, hasNative = max(native, value), hasNative && found
+	}
+	if !hasChain || !hasStar || !hasNative {
+		return ""
+	}
+	return fmt.Sprintf("Planning takes %.0f µs longer for a chain of ten tables, %.0f µs for a star of eight, and at most %.0f µs for queries that stay native (%s)",
+		chain, star, native, describe(d))
 }
