@@ -55,7 +55,7 @@ export GOTOOLCHAIN := auto
 # Programs that call the go command find it in PATH.
 export PATH := $(patsubst %/,%,$(dir $(filter /%,$(GO)))):$(PATH)
 
-.PHONY: help setup build compile settings install uninstall deb deb-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load bench-record bench-report bench-scale-out sim regress-forced differential kept-check mirror-check faults soak sqllogic lint clean
+.PHONY: help setup build compile settings install uninstall deb deb-test container-test dist demo demo-foreign test regress documents documents-diff duckdb tpch tpcds ablation bench-join bench-kept bench-mirror bench-load bench-record bench-report bench-scale-out sim regress-forced differential kept-check mirror-check faults soak sqllogic lint clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-19s %s\n", $$1, $$2 }'
@@ -71,6 +71,8 @@ compile: programs ## build what make install installs, for the server that PG_CO
 
 .PHONY: programs
 programs:
+	@tools/find-go.sh >/dev/null || { echo "There is no Go 1.21 or newer. On Debian 12, make setup installs it; others get it from https://go.dev/dl/." >&2; exit 1; }
+	@[ -e "$$("$(PG_CONFIG)" --pgxs 2>/dev/null)" ] || { echo "$(PG_CONFIG) finds no header files of a server. On Debian 12, make setup installs them." >&2; exit 1; }
 	@echo "building the daemon"
 	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o build/bin/gpujoind ./cmd/gpujoind
 	@echo "building the extension"
@@ -95,6 +97,9 @@ dist: ## make the archive of this commit's sources; build/gpujoin-VERSION.tar.gz
 
 deb-test: ## install, update, remove and purge the packages of make deb in a Debian 12 in a directory (as root)
 	@tools/deb-test.sh
+
+container-test: ## build the container image and try it, without Docker and a registry (Debian 12, as root)
+	@tools/container-test.sh
 
 demo: build ## load TPC-H SF 0.1 into a private server and run a join natively and offloaded
 	@cd tests && $(GO) run -buildvcs=false ./cmd/demo
@@ -193,7 +198,7 @@ build/bin/promtool:
 
 $(NFPM):
 	@echo "building nfpm, which makes packages"
-	@GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
+	@CGO_ENABLED=0 GOBIN=$(CURDIR)/build/bin GOFLAGS=-buildvcs=false $(GO) install -trimpath github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 	@mv build/bin/nfpm $@
 
 clean: ## remove build results and the files of private servers

@@ -35,32 +35,15 @@ stop_daemon() {
     wait "$daemon" || fail "the daemon ended with an error"
 }
 
-join="SELECT count(*), sum(o.amount * c.factor) FROM orders o JOIN customers c USING (customer)"
-# offloaded SQL: the plan that was executed.
-plan() {
-    sql -c "SET gpujoin.min_rows = 0" -c "SET gpujoin.debug_force = on" -c "EXPLAIN (ANALYZE, COSTS OFF) $join"
-}
-offloaded() {
-    plan >/tmp/plan
-    if ! grep -q 'Custom Scan (Offload' /tmp/plan || grep -q Fallback /tmp/plan; then
-        cat /tmp/plan
-        fail "$1: the query is not offloaded"
-    fi
-    [ "$(sql -c "SET gpujoin.min_rows = 0" -c "SET gpujoin.debug_force = on" -c "$join")" = "$expected" ] ||
-        fail "$1: the offloaded query has another result"
-}
+# shellcheck source=tools/offload-check.sh
+. /packages/offload-check.sh
 installed() { [ "$(dpkg-query -W -f '${Version}' gpujoind)" = "$1" ] || fail "gpujoind is not of version $1"; }
 
 dpkg -s gpujoind >/dev/null 2>&1 && fail "gpujoind is there already"
 find / -xdev -path /packages -prune -o -name '*gpujoin*' -print >/tmp/before
 pg_ctlcluster 15 main start
 as_postgres createdb shop
-sql <<'EOF'
-CREATE TABLE customers AS SELECT i AS customer, i % 7 AS factor FROM generate_series(1, 2000) i;
-CREATE TABLE orders AS SELECT i AS id, i % 3000 AS customer, i % 100 AS amount FROM generate_series(1, 200000) i;
-ANALYZE;
-EOF
-expected=$(sql -c "$join")
+make_tables
 
 step "install version 0.1"
 dpkg -i /packages/before/*.deb >/tmp/dpkg 2>&1 || { cat /tmp/dpkg; fail "dpkg -i"; }

@@ -15,15 +15,7 @@ me=deb-test
 [ "$(id -u)" -eq 0 ] || die "a system in a directory needs root"
 version=$(cat "$root/version/VERSION")
 base=$root/build/chroot/bookworm-15.tar
-if [ ! -e "$base" ]; then
-    command -v mmdebstrap >/dev/null || apt_install "what makes a Debian system" mmdebstrap
-    say "making a Debian 12 with PostgreSQL 15, 400 MB; it takes a minute or more"
-    mkdir -p "$root/build/chroot"
-    mmdebstrap --quiet --mode=root --variant=minbase --include=postgresql-15 \
-        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-        --aptopt='Acquire::Languages "none"' bookworm "$base.new.tar"
-    mv "$base.new.tar" "$base"
-fi
+debian_system "$base" postgresql-15
 
 system=$(mktemp -d "$root/build/chroot/run.XXXXXX")
 trap 'rm -rf "$system"' EXIT
@@ -48,7 +40,7 @@ for package in "$system"/packages/*.deb; do
     dpkg-deb -b "$unpacked" "$system/packages/before" >/dev/null
     rm -rf "$unpacked"
 done
-cp "$root/tools/deb-steps.sh" "$root/packaging/container/entrypoint.sh" "$system/packages"
+cp "$root/tools/deb-steps.sh" "$root/tools/offload-check.sh" "$root/packaging/container/entrypoint.sh" "$system/packages"
 
 # shellcheck disable=SC2016  # the inner shell expands it
 unshare --mount --pid --fork --kill-child --net --ipc --uts sh -eu -c '

@@ -22,4 +22,4 @@ if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
         SOURCE_DATE_EPOCH=$(stat -c %Y "$root/CHANGELOG.md")
     export SOURCE_DATE_EPOCH
 fi
-(cd "$root" && CGO_ENABLED=0 "${GO:-go}" run -buildvcs=false ./cmd/manual "$directory/man")
+(cd "$root" && CGO_ENABLED=0 "${GO:-go}" run -trimpath -buildvcs=false ./cmd/manual "$directory/man")

@@ -22,16 +22,18 @@ fi
 # The processes need no secret.
 unset POSTGRES_PASSWORD
 
+# The server starts first: in a container that was killed, no other process may have the
+# process id of the server before, or PostgreSQL takes it for one that still runs.
+postgres -D "$PGDATA" "$@" &
+server=$!
+# The server ends its sessions and stops; jobs end with their sessions.
+trap 'kill -INT "$server"' TERM INT
 # A daemon that ends starts again; meanwhile queries run natively.
 while :; do
     gpujoind serve || true
     sleep 1
 done &
 loop=$!
-postgres -D "$PGDATA" "$@" &
-server=$!
-# The server ends its sessions and stops; jobs end with their sessions.
-trap 'kill -INT "$server"' TERM INT
 code=0
 wait "$server" || code=$?
 # A signal ends wait before the server has ended.
