@@ -15,8 +15,8 @@ import (
 	"gpujoin/tests/harness/sqltest"
 )
 
-// elsewhere are the commands of quickstart.md that make deb-test tests.
-var elsewhere = []string{"make deb", "sudo apt install ./build/deb/*.deb", "sudo gpujoind check", "sudo apt purge gpujoind"}
+// elsewhere are the commands of quickstart.md that make test itself runs or make deb-test tests.
+var elsewhere = []string{"make setup", "make deb", "sudo apt install ./build/deb/*.deb", "sudo gpujoind check", "sudo apt purge gpujoind"}
 
 // statement is one that a screen shows, with what psql printed.
 type statement struct{ sql, output string }

@@ -102,3 +102,17 @@ func tree(t *testing.T, root string) []string {
 	}
 	return files
 }
+
+// A build that lacks the server's headers says how to get them, before it compiles.
+func TestCompileWithoutHeaders(t *testing.T) {
+	root, err := harness.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("make", "-C", root, "compile", "PG_CONFIG=/nonexistent/pg_config")
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=0")
+	out, err := cmd.CombinedOutput()
+	if said := string(out); err == nil || !strings.Contains(said, "/nonexistent/pg_config finds no header files") || !strings.Contains(said, "make setup") || strings.Contains(said, "building") {
+		t.Errorf("make compile: %v\n%s", err, said)
+	}
+}
