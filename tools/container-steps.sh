@@ -1,13 +1,13 @@
 #!/bin/sh
-# container-steps.sh STORE STATE BASE
+# container-steps.sh STORE STATE BASE GROUP
 #
 # The steps of container-test.sh. STORE is for images and volumes, STATE, a short path, for
-# what lasts as long as processes do; both are empty. BASE is a Debian as an archive. Each
-# step prints a line when it has passed.
+# what lasts as long as processes do; both are empty. BASE is a Debian as an archive, and GROUP
+# the control group of the containers. Each step prints a line when it has passed.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-store=$1 state=$2 base=$3
+store=$1 state=$2 base=$3 group=$4
 image=gpujoin box=server volume=data
 began=$(date +%s) last=$began
 
@@ -36,9 +36,18 @@ podman() {
 # Health checks run when this script asks for them; podman needs systemd to run them by itself.
 export DISABLE_HC_SYSTEMD=true
 
+# run ARGUMENT...: podman run without a network, and with 2 GB if this system can limit that.
+limited=true
+run() {
+    if "$limited"; then
+        podman run --network none --cgroup-parent "/$group" --memory 2g "$@"
+    else
+        podman run --network none --cgroups disabled "$@"
+    fi
+}
 # start [OPTION...]: a container of the image, whose data are in the volume.
 start() {
-    podman run --detach --name "$box" --network none --log-driver k8s-file --shm-size 1g "$limit" \
+    run --detach --name "$box" --log-driver k8s-file --shm-size 1g \
         --volume "$volume:/var/lib/postgresql/data" "$@" "$image" >/dev/null
 }
 # stop: SIGTERM ends the container in good order, with an open session, too.
@@ -80,17 +89,16 @@ trusted=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 ca=
 [ ! -e "$trusted" ] || ca=$(find /usr/share/ca-certificates -name '*.crt' -exec cat {} + |
     awk -v RS='-----END CERTIFICATE-----\n*' 'NR == FNR { seen[$0] = 1; next } /BEGIN/ && !($0 in seen) { print $0 "-----END CERTIFICATE-----" }' - "$trusted")
-podman build --quiet --pull-never --format docker --network host --file "$root/packaging/container/Dockerfile" --tag "$image" \
+podman build --quiet --cgroup-parent "/$group" --pull-never --layers=false --format docker --network host --file "$root/packaging/container/Dockerfile" --tag "$image" \
     --build-arg CA="$ca" ${proxy:+--build-arg GOPROXY="$proxy"} "$root" >"$store/build.log" 2>&1 || {
     tail -n 40 "$store/build.log" >&2
     fail "the image does not build"
 }
 step "the image builds"
 
-limit=--memory=2g
-podman run --rm --network none "$limit" --entrypoint true "$image" 2>/dev/null || limit=--cgroups=disabled
+run --rm --entrypoint true "$image" 2>/dev/null || limited=false
 
-said=$(podman run --rm --network none "$image" 2>&1) && fail "a cluster starts without a password"
+said=$(run --rm "$image" 2>&1) && fail "a cluster starts without a password"
 case $said in
 *"set POSTGRES_PASSWORD"*) ;;
 *) fail "a start without a password says: $said" ;;
@@ -117,7 +125,7 @@ offloaded "the first start"
 step "a join is offloaded, its rows are right"
 
 healthy || fail "the health check fails: $(podman exec "$box" gpujoind check 2>&1)"
-if [ "$limit" = --memory=2g ]; then
+if "$limited"; then
     said=$(podman exec "$box" gpujoind check)
     case $said in
     *"the budget of the running daemon is 51"?" MB of 20"??" MB"*) ;;

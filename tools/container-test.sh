@@ -18,18 +18,28 @@ command -v podman >/dev/null || apt_install "what builds and runs containers" po
 base=$root/build/chroot/bookworm.tar
 debian_system "$base"
 
-mkdir -p "$root/build/container"
+mkdir -p "$root/build/container" /run/crun /var/lib/containers
 store=$(mktemp -d "$root/build/container/run.XXXXXX")
 # The paths of podman's sockets must be short.
 state=$(mktemp -d /tmp/XXXXXX)
-trap 'rm -rf "$store"; rmdir "$state"' EXIT
+group=gpujoin-${state#/tmp/}
+finish() {
+    rm -rf "$store"
+    rmdir "$state"
+    rmdir --ignore-fail-on-non-empty /run/crun /var/lib/containers
+    # Control groups of the containers.
+    find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} +
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
 
 # shellcheck disable=SC2016  # the inner shell expands it
 unshare --mount --pid --fork --kill-child --ipc --uts sh -eu -c '
     mount -t proc proc /proc
-    mount -t tmpfs tmpfs /dev/shm
-    mount -t tmpfs tmpfs "$3"
+    for directory in /dev/shm /run/crun /var/lib/containers "$3"; do
+        mount -t tmpfs tmpfs "$directory"
+    done
     # crun refuses to choose between two versions of control groups.
     umount /sys/fs/cgroup/unified 2>/dev/null || true
-    exec sh "$1/tools/container-steps.sh" "$2" "$3" "$4"
-' sh "$root" "$store" "$state" "$base"
+    exec sh "$1/tools/container-steps.sh" "$2" "$3" "$4" "$5"
+' sh "$root" "$store" "$state" "$base" "$group"
