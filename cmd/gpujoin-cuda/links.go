@@ -81,7 +81,7 @@ func (l deviceLinks) describe(m *child.Machine, providers []*cuda.Provider) {
 	l.choose(m, providers)
 }
 
-// choose has jobs run on devices that are well connected.
+// choose has jobs run on devices that are well connected, and tells these how they are.
 func (l deviceLinks) choose(m *child.Machine, providers []*cuda.Provider) {
 	mesh, err := l.facts.Mesh()
 	if err != nil {
@@ -90,6 +90,7 @@ func (l deviceLinks) choose(m *child.Machine, providers []*cuda.Provider) {
 	gpus := make([]int, len(providers)) // of the mesh, by device
 	for i, p := range providers {
 		gpus[i] = slices.IndexFunc(l.facts.Devices, func(d links.Device) bool { return d.UUID == p.Info().UUID })
+		p.UseMesh(mesh, gpus[i])
 	}
 	m.Jobs.Best = func(list []int, n int) []int {
 		named := make([]int, len(list))

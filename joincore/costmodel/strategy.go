@@ -18,10 +18,13 @@ const (
 	// Divide: devices partition both inputs of a join through the memory of the host, and each
 	// joins some of the partitions.
 	Divide
+	// Exchange: devices divide the rows of both inputs of a join, bring them to their memory, and
+	// exchange them there, so that each joins the rows of some keys.
+	Exchange
 )
 
 // strategies are their names, as a setting has them.
-var strategies = [...]string{"auto", "alone", "replicate", "divide"}
+var strategies = [...]string{"auto", "alone", "replicate", "divide", "exchange"}
 
 // Strategies returns the names of all strategies.
 func Strategies() []string { return strategies[:] }

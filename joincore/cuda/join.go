@@ -31,8 +31,12 @@ type prepared struct {
 
 // Prepare prepares the build side. The memory of the join is on top of the
 // stack until it is released. If device memory is too small for the columns of
-// a whole side, the join uses late materialisation.
+// a whole side, the join uses late materialisation. Where executions on several devices exchange
+// rows, they meet in Probe.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
+	if at, ok := e.opt.Common.Team.(*attendance); ok && at.exchange.Joins(spec) {
+		return e.prepareMeeting(ctx, spec, e.space(build), at)
+	}
 	shared, _ := e.opt.Common.Partition.(*outofcore.SharedJoin)
 	if build, probe, ok := e.partitionableSides(spec, e.space(build)); ok {
 		if j, ok := outofcore.Prepare(e, spec, build, probe, shared); ok {

@@ -19,6 +19,7 @@ import (
 	"gpujoin/joincore/cuda/resident"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/mesh"
 	"gpujoin/joincore/program"
 )
 
@@ -291,7 +292,9 @@ type gpu struct {
 	outOfCore  *outofcore.Device
 	registered ranges
 	resident   *resident.Cache[*residentColumn]
-	peers      []int // ordinals of devices that access its memory
+	peers      []int      // ordinals of devices that access its memory
+	mesh       *mesh.Mesh // of the machine's devices; nil: unknown
+	number     int        // of the device in the mesh
 	testHooks
 }
 

@@ -8,6 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -22,6 +24,7 @@ import (
 	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
 	trials "gpujoin/testsupport/columnartest"
+	"gpujoin/testsupport/machines"
 	"gpujoin/testsupport/oracle"
 	"gpujoin/testsupport/suite"
 )
@@ -157,6 +160,111 @@ func TestSuiteOfSharedJoins(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSuiteOfTeams has the rows of joins exchanged between two devices, or between two providers or
+// eight of one. Joins that are not exchanged are executed by one of them alone.
+func TestSuiteOfTeams(t *testing.T) {
+	all, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layouts := [][]int{{0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}}
+	if len(all) > 1 {
+		layouts = append(layouts, []int{0, 1}, []int{1, 0, 1, 0})
+	}
+	for _, ordinals := range layouts {
+		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
+			p := teamOf(t, 128<<20, ordinals...)
+			s := suite.Subject{Provider: p, Algorithms: algorithms, Thin: *thin * 24, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true}
+			for _, part := range []func(*testing.T, suite.Subject){suite.Matrix, suite.Sizes, suite.Trees, suite.Aggregates, suite.AggregateTrees, suite.Skew, suite.Cancel} {
+				part(t, s)
+			}
+		})
+	}
+}
+
+// teamOf returns a provider over devices that exchange rows.
+func teamOf(t *testing.T, budget int64, ordinals ...int) *multi.Provider {
+	t.Helper()
+	m, err := machines.Mesh("hgx-h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members []device.Provider
+	for i, ordinal := range ordinals {
+		p, err := New(Config{Ordinal: ordinal, Budget: budget, Streams: 2, Peers: ordinals})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		p.UseMesh(m, i)
+		members = append(members, p)
+	}
+	return multi.Together("cuda", members, costmodel.Exchange)
+}
+
+// Random trees of which columns of fixed width are returned: many have a join at which devices
+// exchange rows, of which some columns may be NULL on one device only. Where they do, statistics
+// say so, and each row is returned once.
+func TestTeams(t *testing.T) {
+	for _, ordinals := range [][]int{{0, 0}, {0, 0, 0}} {
+		p, exchanged := teamOf(t, 128<<20, ordinals...), 0
+		for seed := range uint64(200) {
+			plan, inputs := suite.RandomTree(seed, 2+int(seed%3))
+			plan.Output = slices.DeleteFunc(plan.Output, func(c joincore.ColumnRef) bool {
+				return plan.Inputs[c.Input].Columns[c.Column].Kind != joincore.Fixed
+			})
+			if len(plan.Output) == 0 {
+				continue
+			}
+			stats := suite.Check(t, fmt.Sprintf("%v, seed %d", ordinals, seed), p, plan, inputs, 7, exec.Options{Device: device.Options{EmitRows: 5}})
+			if stats.Alone != "" {
+				if !strings.Contains(stats.Alone, joincore.ErrUnsupported.Error()) {
+					t.Errorf("seed %d: %s", seed, stats.Alone)
+				}
+				continue
+			}
+			exchanged++
+			if !slices.ContainsFunc(stats.Joins, func(j joincore.JoinStats) bool { return strings.HasSuffix(j.Algorithm, "+exchange") }) {
+				t.Errorf("seed %d: %+v", seed, stats.Joins)
+			}
+		}
+		if exchanged < 10 {
+			t.Errorf("%v: rows of %d trees were exchanged", ordinals, exchanged)
+		}
+	}
+}
+
+// If one device has too little memory for what it gets, or the caller gives up, no device is left
+// behind, and all of them execute the next join. The first one has an error, the caller's, or one
+// device has joined alone.
+func TestATeamFails(t *testing.T) {
+	const rows = 1 << 20
+	one := suite.Keyed(rows, func(int) uint64 { return 7 }) // all rows have one key
+	two := suite.Keyed(8, func(int) uint64 { return 7 })
+	p := teamOf(t, 64<<20, 0, 0)
+	sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<16)
+	run := func(ctx context.Context, left, right *joincore.Relation) (stats joincore.Stats, err error) {
+		err = suite.Run(ctx, p, suite.PairPlan(left, right), []*joincore.Relation{left, right}, &suite.Arena{}, sink, exec.Options{}, &stats)
+		return stats, err
+	}
+	if stats, err := run(t.Context(), one, two); err == nil && stats.RowsOut != 8*rows {
+		t.Errorf("%+v", stats)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := run(cancelled, two, two); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	small := suite.Keyed(5000, func(row int) uint64 { return uint64(row) })
+	if stats, err := run(t.Context(), small, small); err != nil || stats.Alone != "" || stats.RowsOut != 5000 {
+		t.Errorf("%v, %+v", err, stats)
 	}
 }
 

@@ -316,21 +316,11 @@ func connected(members []device.Provider) bool {
 // most three quarters of the budget, and a build side that is not divided at most three quarters
 // of that (outofcore.splitBits).
 func (p *Provider) Exceeds(builds ...*joincore.Relation) bool {
-	bytes := int64(0)
-	for _, build := range builds {
-		width := int64(outofcore.PartitionBytes)
-		for _, c := range build.Columns {
-			if c.Kind == joincore.Fixed {
-				width += int64(c.Width)
-			}
-		}
-		bytes += width * build.Rows()
-	}
 	most := p.budget / 16 * 9
 	if p.outOfCore.SplitBytes > 0 {
 		most = p.outOfCore.SplitBytes
 	}
-	return bytes > most
+	return wholeBytes(builds...) > most
 }
 
 // SharedJoin returns what executions on the providers get as device.Common.Partition to

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
@@ -26,6 +27,7 @@ type workspace struct {
 	peer     *driver.Stream    // copies from other devices; nil: it reaches none
 	copied   atomic.Int64      // bytes that this execution copied from them
 	side     sideStream
+	sender   *phj.Sender // of rows that devices exchange; made on first use
 	streams  []*driver.Stream
 	staging  *driver.Host // for descriptors and counts of divisions
 
@@ -279,6 +281,9 @@ func (s *workspace) close() error {
 		errs = append(errs, e.Close())
 	}
 	errs = append(errs, s.staging.Free())
+	if s.sender != nil {
+		errs = append(errs, s.sender.Close())
+	}
 	for _, st := range s.streams {
 		errs = append(errs, st.Close())
 	}

@@ -62,6 +62,8 @@ type JoinSpec struct {
 	BuildRows, ResultRows int64
 	// ProbeInput says that the probe side is an unchanged input, probed once.
 	ProbeInput bool
+	// ProbeOnce says that Probe is called once, with all rows of the probe side.
+	ProbeOnce bool
 }
 
 // Groups are rows in groups, under construction.

@@ -25,8 +25,8 @@
 //
 // Optional abilities are small interfaces that their users declare: to predict the
 // time to return a result and to tell what it has copied from others (package exec), to
-// read inputs together with others (package multi), to register host memory, and to name
-// missing optional features. Lost tells whether a device is lost.
+// read inputs together with others, and to exchange rows with them (package multi), to
+// register host memory, and to name missing optional features. Lost tells whether a device is lost.
 //
 // Terms. A Space is a set of rows on the device: a base input or a result. A row of a
 // space has a position. Rows is a chunk of result rows: for each space that
@@ -85,6 +85,8 @@ type Common struct {
 	// Partition is of a join whose inputs the executions partition together; nil: each execution
 	// joins the rows of its own inputs.
 	Partition any
+	// Team is of a join at which the executions exchange rows (Exchange); nil: they exchange none.
+	Team any
 }
 
 // Device is a provider opened for one execution.

@@ -113,6 +113,7 @@ func (b *bulk) join(n *joincore.Join, w wanted, push push) (err error) {
 		Leftover: plan.Leftover, Found: plan.Found,
 		KeepBuild: b.keep(w, build.inputs), KeepProbe: b.keep(w, probe.inputs),
 		BuildRows: b.rows[build.node], ResultRows: clampRows(n.Rows), ProbeInput: scan,
+		ProbeOnce: !hasJoin(probe.node), // others are pushed as their joins emit them
 	}, space)
 	if err != nil {
 		return err

@@ -32,11 +32,13 @@ func PredictDevice(plan *joincore.Checked, inputs []*joincore.Relation, r *costm
 	return PredictDevices(plan, inputs, Spread{Devices: 1, Resident: resident}, r)
 }
 
-// Spread says how several devices execute a plan together: they divide the rows of one
-// input, and each reads all others whole.
+// Spread says how several devices execute a plan together: they divide the rows of some
+// inputs, and each reads all others whole.
 type Spread struct {
 	Devices int
-	Divided int // the input
+	// Divided are the inputs: one, or the two of a join whose rows devices exchange, so that each
+	// joins the rows of some keys.
+	Divided []int
 	// PeerGB is the rate, in GB/s, at which a device copies from others what they have
 	// uploaded for all; 0: each device uploads all that it reads.
 	PeerGB float64
@@ -105,11 +107,12 @@ const meetGB = 1
 
 // PredictDevices returns the predicted time, in ms, of a plan on several devices.
 func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Spread, r *costmodel.DeviceRates) float64 {
-	n, all := float64(s.Devices), inputs
+	devices, all := float64(s.Devices), inputs
 	if s.Devices > 1 {
 		inputs = slices.Clone(inputs)
-		whole := inputs[s.Divided]
-		inputs[s.Divided] = &joincore.Relation{Columns: whole.Columns, Segments: []joincore.Segment{{Rows: int(whole.Rows() / int64(s.Devices))}}}
+		for _, i := range s.Divided {
+			inputs[i] = &joincore.Relation{Columns: inputs[i].Columns, Segments: []joincore.Segment{{Rows: int(inputs[i].Rows() / int64(s.Devices))}}}
+		}
 	}
 	p := newSized(plan, s.rowsOf, func(input int) int64 { return inputs[input].Rows() }, nil)
 	in, out, contents := 0.0, 0.0, 0.0
@@ -121,9 +124,13 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 			read.add(s.key.Columns()...)
 			d.Rows[i], d.Payload[i] = s.rows, p.payload(s)
 		}
-		if plain := n.Kind == joincore.Inner && len(n.Keys) == 1 && n.Residual == nil; plain {
+		plain := n.Kind == joincore.Inner && len(n.Keys) == 1 && n.Residual == nil
+		switch {
+		case s.exchanges(n):
+			ms += exchangeWeight * (r.Materialisation(d).MS + residentBytes(&d)*(devices-1)/devices/s.PeerGB/perMS)
+		case plain:
 			ms += r.Materialisation(d).MS
-		} else { // such joins use late materialisation
+		default: // such joins use late materialisation
 			ms += r.Named(&d, joincore.PHJUM).MS
 		}
 	})
@@ -138,9 +145,9 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 			continue // made on the device
 		}
 		bytes := float64(inputs[c.Input].Rows()) * p.crossing(c) * s.uploads(all[c.Input], c.Column, s.weight(contents))
-		if s.Devices > 1 && c.Input != s.Divided && s.PeerGB > 0 {
-			ms += bytes * (n - 1) / n / s.PeerGB / perMS
-			bytes /= n
+		if s.Devices > 1 && !slices.Contains(s.Divided, c.Input) && s.PeerGB > 0 {
+			ms += bytes * (devices - 1) / devices / s.PeerGB / perMS
+			bytes /= devices
 		}
 		in += bytes
 	}
@@ -149,28 +156,85 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 	}
 	if s.Devices > 1 { // the groups of all devices meet on one of them
 		for _, a := range joincore.Aggregates(plan.Root) {
-			bytes := n * float64(p.rows[a]) * float64(groupBytes*(len(a.Keys)+len(a.Carry)+len(a.Functions)))
+			bytes := devices * float64(p.rows[a]) * float64(groupBytes*(len(a.Keys)+len(a.Carry)+len(a.Functions)))
 			ms += bytes / meetGB / perMS
 		}
 	}
 	upload := in / r.LinkInGB / perMS
 	if contents > 0 {
-		upload = max(upload, (n-1)*readyMS)
+		upload = max(upload, (devices-1)*readyMS)
 	}
-	return ms + (n-1)*deviceMS + upload + out/r.LinkOutGB/perMS
+	return ms + (devices-1)*deviceMS + upload + out/r.LinkOutGB/perMS
 }
 
 // perMS is how many bytes 1 GB/s moves in 1 ms.
 const perMS = 1e6
 
-// rowsOf returns the planner's estimate of a join on one of the devices: joins of the divided
+// rowsOf returns the planner's estimate of a join on one of the devices: joins of a divided
 // input have a part of their rows. Groups are made on each device and once more of all
 // devices' groups.
 func (s Spread) rowsOf(n *joincore.Join) float64 {
-	if joincore.Scans(n, s.Divided) {
+	if s.divides(n) {
 		return n.Rows / float64(s.Devices)
 	}
 	return n.Rows
+}
+
+// divides reports whether a node has rows of a divided input.
+func (s *Spread) divides(n joincore.Node) bool {
+	return slices.ContainsFunc(s.Divided, func(input int) bool { return joincore.Scans(n, input) })
+}
+
+// exchanges reports whether devices exchange the rows of a join's sides.
+func (s *Spread) exchanges(n *joincore.Join) bool {
+	return s.Devices > 1 && s.PeerGB > 0 && s.divides(n.Left) && s.divides(n.Right)
+}
+
+// exchangeWeight is by how much longer than predicted for a device alone, and for what it sends, a join
+// takes whose rows devices exchange. Two H200 joined two inputs of 4, 8, 12, 16 and 24 GB each, of 16 bytes a row,
+// in 99, 197, 297, 398 and 617 ms (an exchange in bench-multi's host-build); their links of 54 GB/s
+// take 74, 148, 222, 296 and 444 ms of that, and the predictions are half of the rest.
+const exchangeWeight = 2
+
+// residentBytes returns the bytes of the keys and the payload of both sides of a join.
+func residentBytes(j *costmodel.Resident) (bytes float64) {
+	for side, rows := range j.Rows {
+		width := j.KeyBytes
+		for _, w := range j.Payload[side] {
+			width += w
+		}
+		bytes += float64(rows) * float64(width)
+	}
+	return bytes
+}
+
+// ofLinks is the part of the rate of all links from the host at which devices partition two inputs
+// through its memory and join them, if what they have partitioned stays on them. Two H200 with
+// links of 54 GB/s took 99, 198, 291, 394 and 615 ms for two inputs of 4, 8, 12, 16 and 24 GB each:
+// 78 to 83 GB/s (divide of bench-multi's host-build).
+const ofLinks = 0.75
+
+// PredictPartitioned returns the predicted time, in ms, of a plan whose two inputs devices
+// partition together through the memory of the host, if they have memory for all partitions:
+// then each row crosses a link once.
+func PredictPartitioned(plan *joincore.Checked, inputs []*joincore.Relation, devices int, r *costmodel.DeviceRates) float64 {
+	p := newSized(plan, planned, func(input int) int64 { return inputs[input].Rows() }, nil)
+	read := p.read()
+	p.eachJoin(plan.Root, newColumns(plan.Output), func(_ *joincore.Join, build, probe *side) {
+		read.add(build.key.Columns()...)
+		read.add(probe.key.Columns()...)
+	})
+	in, out := 0.0, 0.0
+	for c := range read {
+		if c.Input < len(inputs) {
+			in += float64(inputs[c.Input].Rows()) * p.crossing(c)
+		}
+	}
+	for _, c := range plan.Output {
+		out += float64(p.rows[plan.Root]) * p.crossing(c)
+	}
+	links := float64(devices) * perMS
+	return deviceJobMS + in/(ofLinks*r.LinkInGB)/links + out/r.LinkOutGB/links
 }
 
 // eachJoin visits the joins of a tree with their sides.

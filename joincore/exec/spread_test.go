@@ -25,7 +25,7 @@ func TestPredictionsOfResidentColumns(t *testing.T) {
 		}
 	}
 	predict := func(devices int, resident func(uint64) bool) float64 {
-		return exec.PredictDevices(suite.Checked(t, plan), inputs, exec.Spread{Devices: devices, Divided: 1, Resident: resident}, rates)
+		return exec.PredictDevices(suite.Checked(t, plan), inputs, exec.Spread{Devices: devices, Divided: []int{1}, Resident: resident}, rates)
 	}
 	const all = 4 * 80 // MB of four columns
 	none := predict(1, nil)
@@ -62,9 +62,37 @@ func TestPredictionsOfSeveralDevices(t *testing.T) {
 	} {
 		plan, inputs := sized(c.left, c.right, joincore.Inner)
 		one := exec.PredictDevice(suite.Checked(t, plan), inputs, rates, nil)
-		two := exec.PredictDevices(suite.Checked(t, plan), inputs, exec.Spread{Devices: 2, Divided: 1, PeerGB: c.peerGB}, rates)
+		two := exec.PredictDevices(suite.Checked(t, plan), inputs, exec.Spread{Devices: 2, Divided: []int{1}, PeerGB: c.peerGB}, rates)
 		if ratio := two / one; ratio < c.low || ratio > c.high {
 			t.Errorf("%s: %.1f ms on one device, %.1f on two", name, one, two)
+		}
+	}
+}
+
+// The predictions for an exchange and for partitioning through the host are within a tenth of the times
+// measured on two H200 (bench-multi's host-build; exec's constants are made from them).
+func TestPredictionsOfTwoInputsThatAreDivided(t *testing.T) {
+	rates := costmodel.DefaultDeviceRates
+	rates.LinkInGB, rates.LinkOutGB = 54, 54
+	for _, c := range []struct {
+		gb, exchanged, partitioned float64
+	}{{8, 197, 197.6}, {12, 297.4, 290.9}, {16, 398, 394.4}, {24, 617, 615.1}} {
+		rows := int(c.gb * 1e9 / 16)
+		plan, inputs := sized(rows, rows, joincore.Inner)
+		plan.Root = &joincore.Aggregate{Child: plan.Root, ID: 2, Rows: 1, Functions: []joincore.Function{
+			{Kind: joincore.Sum, Arg: joincore.ColumnRef{Input: 0, Column: 1}}, {Kind: joincore.Sum, Arg: joincore.ColumnRef{Input: 1, Column: 1}},
+		}}
+		plan.Output = []joincore.ColumnRef{{Input: 2}, {Input: 2, Column: 1}}
+		checked := suite.Checked(t, plan)
+		exchanged := exec.PredictDevices(checked, inputs, exec.Spread{Devices: 2, Divided: []int{0, 1}, PeerGB: 390}, &rates)
+		partitioned := exec.PredictPartitioned(checked, inputs, 2, &rates)
+		for _, p := range [][2]float64{{exchanged, c.exchanged}, {partitioned, c.partitioned}} {
+			if p[0] < 0.9*p[1] || p[0] > 1.1*p[1] {
+				t.Errorf("inputs of %v GB: %.1f ms are predicted, %.1f were measured", c.gb, p[0], p[1])
+			}
+		}
+		if four := exec.PredictDevices(checked, inputs, exec.Spread{Devices: 4, Divided: []int{0, 1}, PeerGB: 390}, &rates); four > 0.6*exchanged {
+			t.Errorf("inputs of %v GB: %.1f ms on four devices, %.1f on two", c.gb, four, exchanged)
 		}
 	}
 }

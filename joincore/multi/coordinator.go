@@ -26,8 +26,9 @@ type coordinator struct {
 	stats      joincore.Stats        // so far
 	number     map[joincore.Node]int // of joins, and of aggregates, each by themselves
 	exchanged  live.Stats
-	divided    int          // with replication, the input whose rows are divided; -1: none
+	divided    []int        // without a group, the inputs whose rows are divided
 	sharedJoin []any        // what members get that partition two inputs together; nil: they do not
+	exchange   *meetingJoin // at which members exchange rows; nil: they exchange none
 	failed     atomic.Int32 // the member that has failed, if one has
 
 	tables []*table // those that exist
@@ -61,6 +62,11 @@ func (x *coordinator) close() {
 }
 
 func (x *coordinator) members() int { return len(x.p.members) }
+
+// divides reports whether a node has rows of an input that the members divide.
+func (x *coordinator) divides(n joincore.Node) bool {
+	return slices.ContainsFunc(x.divided, func(input int) bool { return joincore.Scans(n, input) })
+}
 
 // each calls f for each member at the same time. The first error ends the others'
 // context, and is returned.

@@ -6,6 +6,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
 )
 
 // fragment is a part of the plan that each member executes on its own rows. It is a
@@ -23,6 +24,8 @@ type fragment struct {
 	// copartitions says that members partition two inputs together: all of them have the same
 	// tables and make different rows.
 	copartitions bool
+	// meets describes the join at which members meet; nil: there is none.
+	meets *device.Exchange
 	// once says that only the first member executes the fragment: it returns a
 	// row even of no rows.
 	once bool
@@ -135,11 +138,12 @@ func (f *fragment) plan(output []joincore.ColumnRef) (*joincore.Checked, error) 
 	return joincore.Check(p)
 }
 
-// busy returns the members that have something to do: those with rows, and at least one.
+// busy returns the members that have something to do: those with rows, and at least one. One
+// without rows of its own joins rows of others.
 func (f *fragment) busy() []int {
 	var list []int
 	for m := range f.x.members() {
-		if f.copartitions || slices.ContainsFunc(f.tables, func(t *table) bool { return !t.same && t.parts[m].Rows() > 0 }) {
+		if f.copartitions || f.meets != nil || slices.ContainsFunc(f.tables, func(t *table) bool { return !t.same && t.parts[m].Rows() > 0 }) {
 			list = append(list, m)
 		}
 	}

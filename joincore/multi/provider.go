@@ -1,9 +1,10 @@
 // Package multi is a provider that spreads plans over several devices. Each device is a
 // member: a provider of its own, with which package exec executes fragments of the plan.
 //
-// A provider from Together exchanges no rows: members divide one input and read the others
-// whole (Divide), or partition both inputs of a join through the memory of the host. The rest is
-// about a provider from New, which exchanges rows.
+// A provider from Together has each member execute the whole plan: members divide one input and
+// read the others whole (Divide), partition both inputs of a join through the memory of the
+// host, or divide both inputs and exchange rows in their own memory when they meet at the join.
+// The rest is about a provider from New, which exchanges rows between joins.
 //
 // A fragment is as much of a plan as members can execute each on its own rows: filters,
 // one join, aggregates. Between fragments, rows are exchanged so that those that belong
@@ -39,13 +40,13 @@ import (
 	"gpujoin/joincore/exec"
 )
 
-// Provider executes plans on all members of a group, or on members that exchange no rows.
+// Provider executes plans on all members of a group, or by a strategy without one.
 type Provider struct {
 	name    string
 	members []device.Provider
 	group   Group // nil: none
 	opt     Options
-	how     costmodel.Strategy // without a group: Replicate, Divide, or Auto
+	how     costmodel.Strategy // without a group: Replicate, Divide, Exchange, or Auto
 }
 
 // Options are for tests and benchmarks. Zero values let the provider choose.
@@ -74,10 +75,11 @@ func New(name string, members []device.Provider, g Group, opt Options) (*Provide
 	return &Provider{name: name, members: members, group: g, opt: opt}, nil
 }
 
-// Together returns a provider that exchanges no rows: the members execute plans by a strategy.
+// Together returns a provider whose members execute plans by a strategy.
 // With costmodel.Replicate they divide the rows of one input and read all others whole, as
 // Divide says; with costmodel.Divide they partition both inputs of a join; with costmodel.Auto
-// they do that if the build side exceeds one of them. One member alone executes a plan that
+// they do that if the build side exceeds one of them; with costmodel.Exchange they meet at the
+// join that Exchange says. One member alone executes a plan that
 // cannot be executed so, or that has failed on another member before a row was returned, unless
 // a device is lost.
 func Together(name string, members []device.Provider, how costmodel.Strategy) *Provider {
@@ -101,7 +103,7 @@ func (p *Provider) Execute(ctx context.Context, plan *joincore.Checked, inputs [
 		return err
 	}
 	if p.group == nil {
-		return p.replicate(ctx, plan, inputs, mem, sink, opt, stats)
+		return p.together(ctx, plan, inputs, mem, sink, opt, stats)
 	}
 	return newCoordinator(ctx, p, plan, inputs, mem, opt).execute(sink, stats)
 }

@@ -2,6 +2,7 @@ package multi
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"gpujoin/joincore"
@@ -10,19 +11,13 @@ import (
 	"gpujoin/joincore/exec"
 )
 
-// replicate executes a plan by replication, or on one member alone.
-func (p *Provider) replicate(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
+// together executes a plan by the provider's strategy, or on one member alone.
+func (p *Provider) together(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
 	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
-	alone, reason := p.members[0], "the plan cannot be divided among devices"
-	input, ok := Divide(plan, inputs)
-	ok = ok && p.how != costmodel.Divide
-	shared := p.sharedJoin(plan, inputs)
-	if (ok || shared != nil) && len(p.members) > 1 {
-		x := newCoordinator(ctx, p, plan, inputs, mem, opt)
-		x.divided, x.sharedJoin = input, shared
-		if shared != nil {
-			x.divided = -1
-		}
+	alone := p.members[0]
+	x := newCoordinator(ctx, p, plan, inputs, mem, opt)
+	reason := x.arrange()
+	if reason == "" {
 		watched := &joincore.WatchedSink{Sink: sink}
 		err := x.execute(watched, stats)
 		if err == nil || !p.again(ctx, watched, err) {
@@ -37,6 +32,32 @@ func (p *Provider) replicate(ctx context.Context, plan *joincore.Checked, inputs
 	err := exec.Run(ctx, alone, plan, inputs, mem, sink, opt, stats)
 	stats.Alone = reason
 	return err
+}
+
+// arrange decides which inputs the members divide, or partition together. It returns why they
+// cannot execute the plan by the provider's strategy, or "".
+func (x *coordinator) arrange() string {
+	p := x.p
+	if len(p.members) < 2 {
+		return "there is one device"
+	}
+	if p.how == costmodel.Exchange {
+		j, err := findMeeting(p.members, x.plan, x.inputs)
+		if err != nil {
+			return err.Error()
+		}
+		x.exchange, x.divided = j, j.inputs[:]
+		return ""
+	}
+	if x.sharedJoin = p.sharedJoin(x.plan, x.inputs); x.sharedJoin != nil {
+		return ""
+	}
+	input, ok := Divide(x.plan, x.inputs)
+	if !ok || p.how == costmodel.Divide {
+		return "the plan cannot be divided among devices"
+	}
+	x.divided = []int{input}
+	return ""
 }
 
 // again reports whether one device may execute a plan on which several have failed: no row
@@ -61,7 +82,8 @@ func (x *coordinator) copied(input int) *table {
 }
 
 // replicated returns the fragment of scans, filters and joins in which the members divide
-// one input and read all others whole, or partition both of two inputs together.
+// one input and read all others whole, divide the two inputs of the join at which they meet, or
+// partition both of two inputs together.
 func (x *coordinator) replicated(n joincore.Node) *fragment {
 	var tables []*table
 	own := map[int]int{} // of inputs of the plan
@@ -70,7 +92,7 @@ func (x *coordinator) replicated(n joincore.Node) *fragment {
 			continue
 		}
 		own[i] = len(tables)
-		if i == x.divided {
+		if slices.Contains(x.divided, i) {
 			tables = append(tables, x.scan(i))
 		} else {
 			tables = append(tables, x.copied(i))
@@ -78,6 +100,9 @@ func (x *coordinator) replicated(n joincore.Node) *fragment {
 	}
 	f := x.over(tables)
 	f.copartitions = x.sharedJoin != nil
+	if x.exchange != nil {
+		f.meets = x.exchange.describe(x.inputs, func(input int) int { return own[input] })
+	}
 	f.root = f.tree(n, own)
 	return f
 }
@@ -102,16 +127,18 @@ func (f *fragment) tree(n joincore.Node, own map[int]int) joincore.Node {
 }
 
 // replicatedJoin has the side that all members have in common built, so that it is uploaded
-// once for all of them and each probes with its own rows.
+// once for all of them and each probes with its own rows. Where members have rows of both sides,
+// all of them build the same one.
 func (f *fragment) replicatedJoin(n, own *joincore.Join) joincore.Node {
 	x := f.x
-	j := fragmentJoin{of: n, same: [2]bool{!joincore.Scans(n.Left, x.divided), !joincore.Scans(n.Right, x.divided)}}
+	j := fragmentJoin{of: n, same: [2]bool{!x.divides(n.Left), !x.divides(n.Right)}}
 	switch {
-	case f.copartitions:
+	case f.copartitions || x.exchange != nil && n == x.exchange.of:
 		own.Rows /= float64(x.members())
 		j.same = [2]bool{}
-		left, right := n.Left.(*joincore.Scan), n.Right.(*joincore.Scan)
-		build := costmodel.Join{LeftRows: x.inputs[left.Input].Rows(), RightRows: x.inputs[right.Input].Rows()}.BuildLeft()
+		left, _ := scanned(n.Left)
+		right, _ := scanned(n.Right)
+		build := costmodel.Join{LeftRows: x.inputs[left].Rows(), RightRows: x.inputs[right].Rows()}.BuildLeft()
 		j.decided, j.decision = true, costmodel.Decision{BuildLeft: build, Algorithm: x.plan.Algorithm}
 	case j.same[0] != j.same[1]:
 		own.Rows /= float64(x.members())
@@ -158,13 +185,18 @@ func (f *fragment) common(busy []int) []device.Common {
 			inputs = append(inputs, i)
 		}
 	}
-	s, ok := f.x.p.members[0].(sharer)
-	if !ok || len(inputs) == 0 || len(busy) < 2 {
-		return list
-	}
 	members := make([]device.Provider, len(busy))
 	for i, m := range busy {
 		members[i] = f.x.p.members[m]
+	}
+	if f.meets != nil {
+		for i, c := range members[0].(exchanger).Team(members, f.meets) {
+			list[busy[i]].Team = c
+		}
+	}
+	s, ok := f.x.p.members[0].(sharer)
+	if !ok || len(inputs) == 0 || len(busy) < 2 {
+		return list
 	}
 	for i, c := range s.Share(members, inputs) {
 		list[busy[i]].Share = c

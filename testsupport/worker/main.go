@@ -8,8 +8,10 @@
 // device's memory were taken away while its kernels store there, by the next job on several
 // devices that begins while FILE exists; it removes FILE. One with the suffix ":hang=FILE"
 // likewise hangs in the next job, as in a kernel that does not end, until the process does.
-// One with the suffix ":words" executes whole steps, of plans that read integers only. What
-// devices have read stays on them. The flag --strategy is that of gpujoin-cuda; others are ignored.
+// One with the suffix ":words" executes whole steps, of plans that read integers only. One with
+// the suffix ":team" does so, and exchanges rows with the other devices of a job; with
+// ":team=FILE", if all have such a suffix and FILE exists when they meet, they remove FILE and
+// hang. What devices have read stays on them. The flag --strategy is that of gpujoin-cuda; others are ignored.
 package main
 
 import (
@@ -58,6 +60,8 @@ func machine(visible string) (*child.Machine, error) {
 			p = full{p}
 		case "words":
 			p = words{&simulated{Provider: &bulk.Provider{Inner: cpu.New()}, number: n}}
+		case "team":
+			p = newExchanging(n, file)
 		}
 		m.Devices = append(m.Devices, child.Device{
 			Provider: p, Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,

@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
+	"gpujoin/testsupport/bulk"
 )
 
 // simulated is a device that reads inputs together with others.
@@ -53,7 +55,7 @@ func (*simulated) Share(members []device.Provider, _ []int) []any {
 // Open implements device.Provider.
 func (s *simulated) Open(mem joincore.Memory, o device.Options) (device.Device, error) {
 	_, shared := o.Common.Share.(together)
-	o.Common = device.Common{}
+	o.Common = device.Common{Team: o.Common.Team}
 	d, err := s.Provider.Open(mem, o)
 	if err != nil {
 		return nil, err
@@ -96,4 +98,33 @@ func (f *faulty) Sort(context.Context, device.Space, device.TransformSpec) (devi
 // Build implements device.Chunked.
 func (f *faulty) Build(context.Context, device.Space, *device.Match) (device.Table, error) {
 	return nil, f.step()
+}
+
+// exchanging is a device that executes whole steps and exchanges rows with others.
+type exchanging struct {
+	*simulated
+	member *bulk.Member
+}
+
+// newExchanging returns such a device. It hangs when it meets others, in the device's work for all,
+// if a file exists; "": it never does.
+func newExchanging(number int, file string) exchanging {
+	m := &bulk.Member{Provider: bulk.Provider{Inner: cpu.New()}}
+	m.Hook = func(_ context.Context, when bulk.Moment, _ int) error {
+		if when == bulk.At && file != "" && os.Remove(file) == nil {
+			select {}
+		}
+		return nil
+	}
+	return exchanging{&simulated{Provider: m, number: number}, m}
+}
+
+// Exchanges implements multi's exchanger.
+func (e exchanging) Exchanges(members []device.Provider, x *device.Exchange) error {
+	return e.member.Exchanges(members, x)
+}
+
+// Team implements multi's exchanger.
+func (e exchanging) Team(members []device.Provider, x *device.Exchange) []any {
+	return e.member.Team(members, x)
 }

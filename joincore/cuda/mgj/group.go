@@ -25,12 +25,14 @@ type Member struct {
 	Device *driver.Context
 	Stream *driver.Stream
 	Arena  *driver.Arena // that the devices of all members can access
+	Sender *phj.Sender   // of the member's rows, which no other group uses meanwhile; nil: the group makes one
 }
 
 // Group is GPUs that join together. One goroutine uses it at a time.
 type Group struct {
 	members []Member
-	senders []*phj.Sender
+	senders []*phj.Sender // of all members
+	made    []*phj.Sender // those that the group has made
 	keys    phj.KeyCounts // of the probe side's sample
 	mesh    *mesh.Mesh
 	through copier // of rows; nil: GPUs store into each other's memory
@@ -86,9 +88,12 @@ func open(members []Member, m *mesh.Mesh, through copier) (_ *Group, err error) 
 		if x.Device.HashSeed() != members[0].Device.HashSeed() {
 			return nil, fmt.Errorf("mgj: devices with different hash seeds: %w", joincore.ErrUnsupported)
 		}
-		s, err := phj.NewSender(x.Device)
-		if err != nil {
-			return nil, err
+		s := x.Sender
+		if s == nil {
+			if s, err = phj.NewSender(x.Device); err != nil {
+				return nil, err
+			}
+			g.made = append(g.made, s)
 		}
 		g.senders = append(g.senders, s)
 	}
@@ -135,10 +140,10 @@ func (g *Group) gbps() float64 {
 	return large / float64(longest)
 }
 
-// Close waits for the group's streams and frees them.
+// Close waits for the streams that the group has made and frees them.
 func (g *Group) Close() error {
 	var errs []error
-	for _, s := range g.senders {
+	for _, s := range g.made {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)

@@ -80,9 +80,15 @@ func (m *Machine) choose(plan *joincore.Checked, inputs []*joincore.Relation, li
 // unfit returns why devices cannot execute a job by the strategy that the settings demand, or
 // "".
 func (m *Machine) unfit(plan *joincore.Checked, inputs []*joincore.Relation, set []int) string {
-	if m.Jobs.Strategy == costmodel.Divide {
+	switch m.Jobs.Strategy {
+	case costmodel.Divide:
 		if !multi.CanPartition(m.Devices[set[0]].Provider, plan) {
 			return "devices partition one join of two inputs"
+		}
+		return ""
+	case costmodel.Exchange:
+		if _, err := multi.Exchange(m.providers(set), plan, inputs); err != nil {
+			return err.Error()
 		}
 		return ""
 	}
@@ -110,6 +116,9 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 	}
 	all := j.best(list, most)
 	if slices.ContainsFunc(all, func(d int) bool { return multi.Partitions(m.Devices[d].Provider, plan, inputs) }) {
+		if m.exchangePays(plan, inputs, all) {
+			return choice{all, costmodel.Exchange, ""}
+		}
 		return choice{all, costmodel.Divide, ""} // links to the host take most of the time, and each device has its own
 	}
 	divided, ok := multi.Divide(plan, inputs)
@@ -124,11 +133,11 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 	if !m.holds(all, inputs, divided) {
 		return one
 	}
-	best, ms := one, m.predict(plan, inputs, divided, one.devices)
+	best, ms := one, m.predict(plan, inputs, one.devices, divided)
 	for n := 2; ; n *= 2 {
 		n = min(n, most)
 		set := j.best(list, n)
-		if t := m.predict(plan, inputs, divided, set); t <= pays(len(best.devices), n)*ms {
+		if t := m.predict(plan, inputs, set, divided); t <= pays(len(best.devices), n)*ms {
 			best, ms = choice{set, costmodel.Replicate, ""}, t
 		}
 		if n == most {
@@ -137,19 +146,53 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 	}
 }
 
-// predict returns the predicted time, in ms, of a job on devices that divide one input. They
-// have equal parts of its rows, so the slowest one determines the time.
-func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, divided int, set []int) (ms float64) {
+// exchangeGain is the share of the time of partitioning through the host that an exchange may be
+// predicted to take, to be used: two H200 take as long for both (bench-multi's host-build), so the
+// predictions, which are made from the same table, have to differ by more than they err.
+const exchangeGain = 0.95
+
+// exchangePays reports whether devices execute a join faster if they exchange its rows than if
+// they partition its inputs through the host.
+func (m *Machine) exchangePays(plan *joincore.Checked, inputs []*joincore.Relation, set []int) bool {
+	if m.Jobs.PeerGB == 0 {
+		return false
+	}
+	divided, err := multi.Exchange(m.providers(set), plan, inputs)
+	if err != nil {
+		return false
+	}
+	partitioned := 0.0
 	for _, d := range set {
-		rates := m.Devices[d].Rates
-		if rates == nil {
-			rates = &costmodel.DefaultDeviceRates
-		}
+		partitioned = max(partitioned, exec.PredictPartitioned(plan, inputs, len(set), m.rates(d)))
+	}
+	return m.predict(plan, inputs, set, divided[:]...) <= exchangeGain*partitioned
+}
+
+// predict returns the predicted time, in ms, of a job on devices that divide inputs. They
+// have equal parts of their rows, so the slowest one determines the time.
+func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, set []int, divided ...int) (ms float64) {
+	for _, d := range set {
 		ms = max(ms, exec.PredictDevices(plan, inputs, exec.Spread{
 			Devices: len(set), Divided: divided, PeerGB: m.Jobs.PeerGB, Resident: m.residentOn(set), Stays: m.staysOn(d),
-		}, rates))
+		}, m.rates(d)))
 	}
 	return ms
+}
+
+// rates returns the rates of a device.
+func (m *Machine) rates(device int) *costmodel.DeviceRates {
+	if r := m.Devices[device].Rates; r != nil {
+		return r
+	}
+	return &costmodel.DefaultDeviceRates
+}
+
+// providers returns the providers of devices.
+func (m *Machine) providers(set []int) (list []device.Provider) {
+	for _, d := range set {
+		list = append(list, m.Devices[d].Provider)
+	}
+	return list
 }
 
 // best returns the n devices of a list that are fastest together.

@@ -110,7 +110,7 @@ func TestChoiceBySize(t *testing.T) {
 					}
 					if n > 1 {
 						one := exec.PredictDevice(plan, inputs, rates, nil)
-						several := exec.PredictDevices(plan, inputs, exec.Spread{Devices: n, Divided: divided, PeerGB: c.peerGB}, rates)
+						several := exec.PredictDevices(plan, inputs, exec.Spread{Devices: n, Divided: []int{divided}, PeerGB: c.peerGB}, rates)
 						if !fits || several > pays(1, n)*one {
 							t.Errorf("2^%d rows: %d devices, %.1f ms on one, %.1f on all", bits, n, one, several)
 						}

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -70,6 +71,21 @@ func (h holding) Exceeds(builds ...*joincore.Relation) bool {
 type dividing struct{ holding }
 
 func (dividing) SharedJoin(members []device.Provider) []any { return make([]any, len(members)) }
+
+// exchanging is one that can also exchange the rows of a join with others, if they are at most
+// as many as it holds twice.
+type exchanging struct{ dividing }
+
+func (e exchanging) Exchanges(members []device.Provider, x *device.Exchange) error {
+	if n := x.Rows[0].Rows() + x.Rows[1].Rows(); n > 2*e.rows*int64(len(members)) {
+		return fmt.Errorf("%d rows: %w", n, joincore.ErrBudget)
+	}
+	return nil
+}
+
+func (exchanging) Team(members []device.Provider, _ *device.Exchange) []any {
+	return make([]any, len(members))
+}
 
 // machine returns one with some devices, and their numbers.
 func machine(devices int) (*Machine, []int) {
@@ -143,10 +159,10 @@ func TestTeam(t *testing.T) {
 // TestForcedStrategy: the settings name a strategy, which jobs have that can be executed so.
 // Others are executed as without it, and say why.
 func TestForcedStrategy(t *testing.T) {
-	const auto, alone, replicate, divide = costmodel.Auto, costmodel.Alone, costmodel.Replicate, costmodel.Divide
+	const auto, alone, replicate, divide, exchange = costmodel.Auto, costmodel.Alone, costmodel.Replicate, costmodel.Divide, costmodel.Exchange
 	for _, c := range []struct {
 		forced     costmodel.Strategy
-		partitions bool // devices can
+		partitions bool // devices can, and they exchange rows where that is demanded
 		kind       joincore.Kind
 		rows       int
 		most       int
@@ -168,18 +184,56 @@ func TestForcedStrategy(t *testing.T) {
 		{divide, true, joincore.Full, 1000, 0, 3, divide, ""},
 		{divide, false, joincore.Inner, 1000, 0, 1, alone, "strategy divide: devices partition one join of two inputs"},
 		{divide, false, joincore.Inner, 100_000_000, 0, 3, replicate, "strategy divide: devices partition one join of two inputs"},
+		{exchange, true, joincore.Inner, 1000, 0, 3, exchange, ""},
+		{exchange, true, joincore.Inner, mostRows + 1, 0, 3, exchange, ""},
+		{exchange, true, joincore.Inner, 1000, 1, 1, alone, "strategy exchange: the job has one device"},
+		{exchange, true, joincore.Left, 1000, 0, 1, alone, "strategy exchange: no inner join of two inputs by integers of at most 8 bytes can be divided among devices: not supported"},
+		{exchange, true, joincore.Inner, 4 * mostRows, 0, 3, divide, fmt.Sprintf("strategy exchange: %d rows: %v", 8*int64(mostRows), joincore.ErrBudget)},
+		{exchange, false, joincore.Inner, 100_000_000, 0, 3, replicate, "strategy exchange: devices exchange no rows: not supported"},
 	} {
 		m, list := machine(3)
 		m.Jobs = JobDevices{Strategy: c.forced, Most: c.most, PeerGB: 390}
 		for i := range m.Devices {
 			if h := m.Devices[i].Provider.(holding); c.partitions {
-				m.Devices[i].Provider = dividing{h}
+				m.Devices[i].Provider = exchanging{dividing{h}}
 			}
 		}
 		plan, inputs := sizedPair(c.rows)
 		plan.Root.(*joincore.Join).Kind = c.kind
 		got := m.choose(suite.Checked(t, plan), inputs, list)
 		if len(got.devices) != c.devices || got.how != c.how || got.reason != c.reason {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+// TestExchangeIsChosen: of joins that devices would partition through the host, those are exchanged
+// of which that is predicted to take clearly less time: links to the host are slow, and those between
+// devices are not.
+func TestExchangeIsChosen(t *testing.T) {
+	slow := costmodel.DefaultDeviceRates
+	slow.LinkInGB, slow.LinkOutGB = 12, 12
+	for _, c := range []struct {
+		rates  costmodel.DeviceRates
+		peerGB float64
+		rows   int
+		how    costmodel.Strategy
+	}{
+		{costmodel.DefaultDeviceRates, 390, mostRows + 1, costmodel.Divide},
+		{slow, 390, mostRows + 1, costmodel.Exchange},
+		{slow, 0, mostRows + 1, costmodel.Divide},   // there are no links between devices
+		{slow, 20, mostRows + 1, costmodel.Divide},  // they are slow as well
+		{slow, 390, 4 * mostRows, costmodel.Divide}, // devices do not hold their shares
+		{slow, 390, mostRows, costmodel.Replicate},  // each device holds the build side
+	} {
+		m, list := machine(2)
+		m.Jobs = JobDevices{PeerGB: c.peerGB}
+		for i := range m.Devices {
+			m.Devices[i].Rates = &c.rates
+			m.Devices[i].Provider = exchanging{dividing{m.Devices[i].Provider.(holding)}}
+		}
+		plan, inputs := sizedPair(c.rows)
+		if got := m.choose(suite.Checked(t, plan), inputs, list); got.how != c.how || len(got.devices) != 2 {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}

@@ -33,11 +33,20 @@ type buildKey struct {
 	how string
 }
 
-// exchanged is the strategy whose rows are brought to devices first, which then exchange them.
-const exchanged = "exchange"
+// exchanged is an exchange without the worker's provider: the benchmark uploads both inputs, and the
+// devices exchange and join them.
+const exchanged = "mgj"
+
+// executed are the strategies by which the worker's provider executes joins.
+var executed = []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Exchange, costmodel.Divide}
 
 // buildStrategies are the columns of the table.
-var buildStrategies = []string{costmodel.Alone.String(), costmodel.Replicate.String(), exchanged, costmodel.Divide.String()}
+var buildStrategies = func() (names []string) {
+	for _, how := range executed {
+		names = append(names, how.String())
+	}
+	return append(names, exchanged)
+}()
 
 // sizesOf reads sizes in GB, by commas.
 func sizesOf(text string) (list []float64, err error) {
@@ -97,13 +106,18 @@ func (b *bench) timeProviders(ctx context.Context, h *hostBed, t *builds) error 
 	if err := h.open(b.devices, budget/int64(b.shrink)); err != nil {
 		return err
 	}
+	links, err := b.links()
+	if err != nil {
+		return err
+	}
 	var members []device.Provider
-	for _, p := range h.providers {
+	for i, p := range h.providers {
+		p.UseMesh(links, i)
 		members = append(members, p)
 	}
 	for _, gb := range t.sizes {
 		h.fill(rowsOf(gb))
-		for _, how := range []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Divide} {
+		for _, how := range executed {
 			p := members[0]
 			if how != costmodel.Alone {
 				p = multi.Together("cuda", members, how)

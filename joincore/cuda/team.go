@@ -1,0 +1,101 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/kernels"
+	"gpujoin/joincore/cuda/outofcore"
+	"gpujoin/joincore/cuda/rowid"
+	"gpujoin/joincore/device"
+)
+
+// unfitForTeam returns the reason why devices cannot exchange the rows of a join, "" if they can.
+// Each of them comes to the meeting once, so the probe side has to come at once as well.
+func unfitForTeam(spec *device.JoinSpec) string {
+	if !spec.ProbeOnce {
+		return "its probe side is a result"
+	}
+	once := *spec
+	once.ProbeInput = true
+	return unfitForMaterialised(&once)
+}
+
+// travelling returns what a side keeps whose rows are exchanged: row ids of one device mean nothing
+// to another one, so values that are read late travel as well.
+func travelling(k device.Keep) device.Keep {
+	return device.Keep{Columns: slices.Concat(k.Columns, k.Late)}
+}
+
+// movedColumn is a column of a side, as devices compare it: all rows of a side have to look alike.
+type movedColumn struct {
+	kind   rowid.PayloadKind
+	column joincore.ColumnRef
+	bytes  int
+}
+
+// checkAlike returns an error if the payload of a side differs between devices.
+func checkAlike(payload [][]movedColumn) error {
+	for i, p := range payload {
+		if !slices.Equal(p, payload[0]) {
+			return fmt.Errorf("devices 0 and %d of %d exchange different columns, %v and %v: %w", i, len(payload), payload[0], p, joincore.ErrUnsupported)
+		}
+	}
+	return nil
+}
+
+// checkMovable returns an error if kernels do not move a column of a join that is exchanged.
+func checkMovable(x *device.Exchange) error {
+	for side, list := range x.Columns {
+		for _, j := range list {
+			if c := x.Rows[side].Columns[j]; !rowid.Movable(c) {
+				return fmt.Errorf("devices exchange no values of %d bytes, as in column %d of input %d: %w", c.Width, j, x.Inputs[side], joincore.ErrUnsupported)
+			}
+		}
+	}
+	return nil
+}
+
+// spareRows is by how much more than its share of rows a device may get: keys are not spread evenly.
+const spareRows = 1.0 / 8
+
+// checkTeamMemory returns an error if one of several devices has too little memory for its share of
+// a join whose rows are exchanged, of the given bytes.
+func checkTeamMemory(x *device.Exchange, members int, memory int64) error {
+	n := float64(members)
+	in, rows, width := 0.0, 0.0, int64(0)
+	for side, r := range x.Rows {
+		share := float64(r.Rows()) / n
+		if (1+spareRows)*share >= kernels.MaxRows {
+			return fmt.Errorf("a device of %d gets more rows than it can number: %w", members, joincore.ErrUnsupported)
+		}
+		width += x.RowBytes(side)
+		in, rows = in+share*float64(x.RowBytes(side)), rows+share
+	}
+	out := float64(x.Result) / n * float64(width)
+	if in+out >= 1<<50 {
+		return fmt.Errorf("the rows of a join exceed the memory of %d devices: %w", members, joincore.ErrBudget)
+	}
+	need := columnar.Bound(int64(in), int64(rows), int64(out)) + wholeBytes(x.Whole...)
+	if need > memory {
+		return fmt.Errorf("each of %d devices needs %d MB to exchange the rows of the join, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
+	}
+	return nil
+}
+
+// wholeBytes returns what inputs take on a device that reads them whole, as build sides: their
+// columns, and the partitions of their keys.
+func wholeBytes(builds ...*joincore.Relation) (bytes int64) {
+	for _, build := range builds {
+		width := int64(outofcore.PartitionBytes)
+		for _, c := range build.Columns {
+			if c.Kind == joincore.Fixed {
+				width += int64(c.Width)
+			}
+		}
+		bytes += width * build.Rows()
+	}
+	return bytes
+}

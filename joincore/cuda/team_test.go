@@ -1,0 +1,116 @@
+package cuda
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/rowid"
+	"gpujoin/joincore/device"
+)
+
+// exchangeOf describes a join of two inputs of some rows of two columns of 8 bytes.
+func exchangeOf(left, right int) *device.Exchange {
+	column := joincore.Column{Kind: joincore.Fixed, Width: 8, Align: 8}
+	x := &device.Exchange{Inputs: [2]int{0, 1}, Columns: [2][]int{{0, 1}, {0, 1}}, Result: int64(max(left, right))}
+	for side, rows := range []int{left, right} {
+		x.Rows[side] = &joincore.Relation{Columns: []joincore.Column{column, column}, Segments: []joincore.Segment{{Rows: rows, Columns: make([]joincore.Vector, 2)}}}
+	}
+	return x
+}
+
+// A device needs memory for its share of the rows and of the result, and for inputs that it reads whole.
+// The more devices there are, the less does each need.
+func TestMemoryOfATeam(t *testing.T) {
+	const rows = 1 << 28
+	share := func(members int64) int64 { return columnar.Bound(2*16*rows/members, 2*rows/members, 32*rows/members) }
+	x := exchangeOf(rows, rows)
+	for _, members := range []int64{2, 3, 4, 8} {
+		need := share(members)
+		if err := checkTeamMemory(x, int(members), need+1<<10); err != nil {
+			t.Error(err)
+		}
+		if err := checkTeamMemory(x, int(members), need-1<<20); !errors.Is(err, joincore.ErrBudget) || !strings.Contains(err.Error(), "MB") {
+			t.Errorf("%d members: %v", members, err)
+		}
+	}
+	x.Whole = []*joincore.Relation{exchangeOf(1<<20, 0).Rows[0]}
+	whole := int64((16 + 24) << 20)
+	if checkTeamMemory(x, 2, share(2)+whole/2) == nil || checkTeamMemory(x, 2, share(2)+whole+1<<10) != nil {
+		t.Error("the input that is read whole does not count")
+	}
+	nullable := exchangeOf(rows, rows)
+	nullable.Rows[0].Segments[0].Columns[1].Validity = []byte{}
+	if checkTeamMemory(nullable, 2, share(2)+1<<20) == nil {
+		t.Error("whether a value is there takes no memory")
+	}
+	if err := checkTeamMemory(exchangeOf(8<<30, 1), 2, 1<<62); !errors.Is(err, joincore.ErrUnsupported) {
+		t.Errorf("more rows than a device numbers: %v", err)
+	}
+	huge := exchangeOf(rows, rows)
+	huge.Result = 1 << 48
+	if err := checkTeamMemory(huge, 2, 1<<62); !errors.Is(err, joincore.ErrBudget) {
+		t.Errorf("a huge result: %v", err)
+	}
+}
+
+// Rows of different columns, or of columns that may be NULL on one device only, are no rows of one join.
+func TestAlike(t *testing.T) {
+	ref := joincore.ColumnRef{Input: 1, Column: 2}
+	values, valid := movedColumn{rowid.PayloadValues, ref, 8}, movedColumn{rowid.PayloadValidity, ref, 1}
+	for name, c := range map[string]struct {
+		payload [][]movedColumn
+		alike   bool
+	}{
+		"nothing":            {[][]movedColumn{nil, nil}, true},
+		"the same":           {[][]movedColumn{{values, valid}, {values, valid}, {values, valid}}, true},
+		"NULL on one":        {[][]movedColumn{{values, valid}, {values, valid}, {values}}, false},
+		"another width":      {[][]movedColumn{{values}, {{rowid.PayloadValues, ref, 4}}}, false},
+		"another column":     {[][]movedColumn{{values}, {{rowid.PayloadValues, joincore.ColumnRef{Input: 1}, 8}}}, false},
+		"row ids on one":     {[][]movedColumn{{values}, {{rowid.PayloadRowIDs, ref, 8}}}, false},
+		"nothing on another": {[][]movedColumn{{values}, nil}, false},
+	} {
+		if err := checkAlike(c.payload); (err == nil) != c.alike || err != nil && !errors.Is(err, joincore.ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What devices exchange: pairs by exact keys, of a probe side that comes at once, with all values that
+// are read later.
+func TestWhatATeamJoins(t *testing.T) {
+	key := &device.Key{Exact: true, Parts: []device.KeyPart{{Class: joincore.KeyInt, Bits: 64}}}
+	spec := device.JoinSpec{Match: device.Match{Build: key, Probe: key, Emit: device.Pairs}, ProbeOnce: true}
+	if why := unfitForTeam(&spec); why != "" {
+		t.Error(why)
+	}
+	for name, change := range map[string]func(*device.JoinSpec){
+		"its probe side is a result": func(s *device.JoinSpec) { s.ProbeOnce = false },
+		"it is not an inner join":    func(s *device.JoinSpec) { s.Emit = device.Semi },
+		"its keys have more than 8":  func(s *device.JoinSpec) { s.Build = &device.Key{Parts: key.Parts} },
+	} {
+		own := spec
+		change(&own)
+		if why := unfitForTeam(&own); !strings.HasPrefix(why, name) {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+	a, b := joincore.ColumnRef{Column: 1}, joincore.ColumnRef{Column: 2}
+	if k := travelling(device.Keep{Columns: []joincore.ColumnRef{a}, Late: []joincore.ColumnRef{b}, Inputs: []int{0}}); len(k.Columns) != 2 || k.Columns[1] != b || k.Late != nil || k.Inputs != nil {
+		t.Errorf("%+v", k)
+	}
+	wide := exchangeOf(1, 1)
+	if err := checkMovable(wide); err != nil {
+		t.Error(err)
+	}
+	wide.Rows[1].Columns[1].Width = 24
+	if err := checkMovable(wide); !errors.Is(err, joincore.ErrUnsupported) {
+		t.Error(err)
+	}
+	wide.Columns[1] = []int{0}
+	if err := checkMovable(wide); err != nil {
+		t.Errorf("a wide column that nobody reads: %v", err)
+	}
+}

@@ -1,0 +1,55 @@
+package device
+
+import (
+	"slices"
+
+	"gpujoin/joincore"
+)
+
+// Exchange describes a join at which the executions of a plan on several devices meet. Each has a
+// part of the rows of both inputs, filtered or not. They exchange these rows, so that each joins
+// those of some keys, and returns its own rows of the result. It is an inner join on keys that
+// are exact, without a residual condition.
+type Exchange struct {
+	Inputs [2]int // of the left and the right side, as the executions number them
+	// Rows are all rows of these inputs, of which each device has a part.
+	Rows [2]*joincore.Relation
+	// Columns are those of each input that the join or a later step reads. They have fixed width.
+	Columns [2][]int
+	// Whole are the other inputs, which each device reads whole: build sides of later joins.
+	Whole []*joincore.Relation
+	// Result is the expected number of rows of all devices' results.
+	Result int64
+}
+
+// Joins reports whether a device is asked for the join at which executions meet.
+func (x *Exchange) Joins(spec *JoinSpec) bool {
+	if len(spec.Build.Parts) == 0 {
+		return false
+	}
+	build, probe := spec.Build.Parts[0].Column.Input, spec.Probe.Parts[0].Column.Input
+	return [2]int{build, probe} == x.Inputs || [2]int{probe, build} == x.Inputs
+}
+
+// Side returns the number of the side that an input is, 0 or 1; -1: it is none.
+func (x *Exchange) Side(input int) int { return slices.Index(x.Inputs[:], input) }
+
+// Nullable reports whether a column of a side may be NULL on any of the devices. Rows that are
+// exchanged look alike on all of them, so all say of each row whether it is.
+func (x *Exchange) Nullable(side, column int) bool {
+	return slices.ContainsFunc(x.Rows[side].Segments, func(s joincore.Segment) bool {
+		return column < len(s.Columns) && s.Columns[column].Validity != nil
+	})
+}
+
+// RowBytes returns the bytes of a row that is exchanged: its columns, and a byte for each that may
+// be NULL.
+func (x *Exchange) RowBytes(side int) (bytes int64) {
+	for _, j := range x.Columns[side] {
+		bytes += int64(x.Rows[side].Columns[j].Width)
+		if x.Nullable(side, j) {
+			bytes++
+		}
+	}
+	return bytes
+}

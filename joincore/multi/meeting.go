@@ -1,0 +1,189 @@
+package multi
+
+import (
+	"fmt"
+	"slices"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// exchanger is a provider whose executions exchange rows with those on other devices, in the
+// memory of these devices.
+type exchanger interface {
+	device.Provider
+	// Exchanges returns why executions on the providers cannot exchange the rows of a join, or
+	// nil. ErrUnsupported: they do not join such rows, or do not reach each other; ErrBudget: they
+	// have too little memory.
+	Exchanges(members []device.Provider, x *device.Exchange) error
+	// Team returns, for an execution on each of the providers, what it gets as
+	// device.Common.Team. Each of them comes to the join once, with all of its rows of both
+	// sides, also if it has none.
+	Team(members []device.Provider, x *device.Exchange) []any
+}
+
+// Exchange returns the inputs whose rows members divide if they exchange rows at a join of a
+// plan, or why they cannot do that.
+func Exchange(members []device.Provider, plan *joincore.Checked, inputs []*joincore.Relation) (divided [2]int, err error) {
+	j, err := findMeeting(members, plan, inputs)
+	if err != nil {
+		return divided, err
+	}
+	return j.inputs, nil
+}
+
+// meetingJoin is the join of a plan at which members exchange rows.
+type meetingJoin struct {
+	of      *joincore.Join
+	inputs  [2]int   // of its sides, as the plan numbers them
+	columns [2][]int // of these inputs: those that the join or a later step reads
+}
+
+// findMeeting returns the join of a plan at which members can exchange rows: of several, the one of
+// the largest inputs.
+func findMeeting(members []device.Provider, plan *joincore.Checked, inputs []*joincore.Relation) (*meetingJoin, error) {
+	p, ok := members[0].(exchanger)
+	if !ok {
+		return nil, fmt.Errorf("devices exchange no rows: %w", joincore.ErrUnsupported)
+	}
+	best, most := (*meetingJoin)(nil), int64(-1)
+	failed := fmt.Errorf("no inner join of two inputs by integers of at most 8 bytes can be divided among devices: %w", joincore.ErrUnsupported)
+	for _, n := range meetable(ungrouped(plan.Root), plan.Schema()) {
+		j := newMeetingJoin(n, plan)
+		err := j.check(plan)
+		if err == nil {
+			err = p.Exchanges(members, j.describe(inputs, func(input int) int { return input }))
+		}
+		if err != nil {
+			failed = err
+			continue
+		}
+		if bytes := Bytes(inputs[j.inputs[0]]) + Bytes(inputs[j.inputs[1]]); bytes > most {
+			best, most = j, bytes
+		}
+	}
+	if best == nil {
+		return nil, failed
+	}
+	return best, nil
+}
+
+// meetable lists the inner joins of two inputs, filtered or not, whose rows members may divide while
+// each of them reads all other inputs whole. Their keys fit 8 bytes.
+func meetable(n joincore.Node, schema joincore.Schema) (list []*joincore.Join) {
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return meetable(n.Child, schema)
+	case *joincore.Join:
+		left, isLeft := scanned(n.Left)
+		right, isRight := scanned(n.Right)
+		if isLeft && isRight {
+			key, _ := device.Keys(n.Keys, schema.Column)
+			if n.Kind == joincore.Inner && n.Residual == nil && len(n.Keys) > 0 && key.Exact && left != right {
+				return []*joincore.Join{n}
+			}
+			return nil
+		}
+		if copyRight(n.Kind) {
+			list = append(list, meetable(n.Left, schema)...)
+		}
+		if copyLeft(n.Kind) {
+			list = append(list, meetable(n.Right, schema)...)
+		}
+	}
+	return list
+}
+
+// scanned returns the input whose rows, filtered or not, are those of a node.
+func scanned(n joincore.Node) (input int, ok bool) {
+	switch n := n.(type) {
+	case *joincore.Scan:
+		return n.Input, true
+	case *joincore.Filter:
+		return scanned(n.Child)
+	}
+	return 0, false
+}
+
+func newMeetingJoin(n *joincore.Join, plan *joincore.Checked) *meetingJoin {
+	j := &meetingJoin{of: n}
+	j.inputs[0], _ = scanned(n.Left)
+	j.inputs[1], _ = scanned(n.Right)
+	for _, c := range readAbove(plan, n) {
+		if side := slices.Index(j.inputs[:], c.Input); side >= 0 {
+			j.columns[side] = append(j.columns[side], c.Column)
+		}
+	}
+	return j
+}
+
+// readAbove returns the columns that a join, a step above it or the plan's result reads, each once.
+func readAbove(plan *joincore.Checked, join *joincore.Join) columns {
+	read := columns(nil).with(plan.Output...)
+	for n := range joincore.Nodes(plan.Root) {
+		switch n := n.(type) {
+		case *joincore.Filter:
+			if !below(join, n) {
+				read = read.with(joincore.Columns(n.Predicate)...)
+			}
+		case *joincore.Join:
+			read = read.with(joincore.Columns(n.Residual)...)
+			for _, k := range n.Keys {
+				read = read.with(k.Left, k.Right)
+			}
+		case *joincore.Aggregate:
+			read = read.with(joincore.AggregateColumns(n)...)
+		}
+	}
+	return read
+}
+
+// below reports whether a node is below a join.
+func below(join *joincore.Join, n joincore.Node) bool {
+	for _, side := range []joincore.Node{join.Left, join.Right} {
+		for m := range joincore.Nodes(side) {
+			if m == n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// check returns why rows of the join cannot be exchanged, whatever the devices. Row numbers of one
+// device mean nothing to another one, so no later step may need them to fetch values.
+func (j *meetingJoin) check(plan *joincore.Checked) error {
+	for side, list := range j.columns {
+		for _, c := range list {
+			if plan.Schema().Column(joincore.ColumnRef{Input: j.inputs[side], Column: c}).Kind != joincore.Fixed {
+				return fmt.Errorf("devices exchange no texts, as in column %d of input %d: %w", c, j.inputs[side], joincore.ErrUnsupported)
+			}
+		}
+	}
+	for _, a := range joincore.Aggregates(plan.Root) {
+		if slices.ContainsFunc(a.Carry, func(c joincore.ColumnRef) bool { return slices.Contains(j.inputs[:], c.Input) }) {
+			return errCarried
+		}
+	}
+	return nil
+}
+
+// errCarried says that an aggregate fetches columns of each group's row.
+var errCarried = fmt.Errorf("an aggregate fetches columns that depend on its keys from inputs that devices would exchange: %w", joincore.ErrUnsupported)
+
+// mostResult bounds the rows that a join is expected to have, so that their bytes fit 63 bits.
+const mostResult = 1 << 48
+
+// describe describes the join to the devices, which number an input of the plan as number says.
+func (j *meetingJoin) describe(inputs []*joincore.Relation, number func(input int) int) *device.Exchange {
+	x := &device.Exchange{Columns: j.columns, Result: int64(min(max(j.of.Rows, 0), mostResult))}
+	for side, input := range j.inputs {
+		x.Inputs[side], x.Rows[side] = number(input), inputs[input]
+	}
+	for i, r := range inputs {
+		if !slices.Contains(j.inputs[:], i) {
+			x.Whole = append(x.Whole, r)
+		}
+	}
+	return x
+}

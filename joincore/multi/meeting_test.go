@@ -1,0 +1,334 @@
+package multi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
+	"gpujoin/joincore/multi"
+	"gpujoin/testsupport/bulk"
+	"gpujoin/testsupport/separate"
+	"gpujoin/testsupport/suite"
+)
+
+// hook is what bulk.Member calls at each moment of a meeting.
+type hook func(ctx context.Context, when bulk.Moment, member int) error
+
+// exchanging returns a provider whose members exchange rows. Each works with a device of a list.
+func exchanging[P device.Provider](devices []P, h hook) *multi.Provider {
+	var list []device.Provider
+	for _, p := range devices {
+		list = append(list, &bulk.Member{Provider: bulk.Provider{Inner: p}, Hook: h})
+	}
+	return multi.Together(list[0].Name(), list, costmodel.Exchange)
+}
+
+// apart returns devices with separate, poisoned memory, shared ones that work in that of the test.
+func apart(members int) []*separate.Provider { return separate.New(cpu.New(), members) }
+func shared(members int) []device.Provider {
+	return slices.Repeat([]device.Provider{cpu.New()}, members)
+}
+
+// counting counts the meetings that take place.
+func counting(n *atomic.Int64) hook {
+	return func(_ context.Context, when bulk.Moment, _ int) error {
+		if when == bulk.At {
+			n.Add(1)
+		}
+		return nil
+	}
+}
+
+// TestSuiteOfTeams runs the cases of every provider over members that exchange rows where the plan
+// can be executed so.
+func TestSuiteOfTeams(t *testing.T) {
+	subject := suite.Subject{Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 40, Divides: true}
+	for _, members := range []int{2, 3, 4, 8} {
+		t.Run(fmt.Sprint(members), func(t *testing.T) {
+			var met atomic.Int64
+			s := subject
+			s.Provider, s.Offset = exchanging(shared(members), counting(&met)), uint64(members)
+			if members == 3 || members == 4 { // the longest part would not show more
+				for _, run := range append(everywhere, suite.Values, suite.AggregateTrees, suite.Forced, suite.Sink, suite.Cancel, suite.CorruptInput) {
+					run(t, s)
+				}
+			} else {
+				suite.All(t, s)
+			}
+			if met.Load() == 0 {
+				t.Error("no rows were exchanged")
+			}
+		})
+	}
+	t.Run("separate", func(t *testing.T) {
+		var met atomic.Int64
+		s := subject
+		s.Provider, s.Copies = exchanging(apart(3), counting(&met)), true
+		for _, run := range []part{suite.Matrix, suite.Trees, suite.Aggregates, suite.Sink} {
+			run(t, s)
+		}
+		if met.Load() == 0 {
+			t.Error("no rows were exchanged")
+		}
+	})
+}
+
+// meetable makes a random tree one that may have a join at which members meet: it returns columns of fixed
+// width only, and joins of two inputs are inner ones by one key.
+func meetable(plan *joincore.Plan) *joincore.Plan {
+	plan.Output = slices.DeleteFunc(plan.Output, func(c joincore.ColumnRef) bool {
+		return plan.Inputs[c.Input].Columns[c.Column].Kind != joincore.Fixed
+	})
+	for _, j := range joincore.Joins(plan.Root) {
+		if len(joincore.Joins(j)) == 1 {
+			j.Kind, j.Residual, j.Keys = joincore.Inner, nil, j.Keys[:1]
+		}
+	}
+	return plan
+}
+
+// Random trees of joins of all kinds, with filters and NULLs, of which many have a join at which
+// members meet. Other inputs are read whole by all of them.
+func TestTreesOfTeams(t *testing.T) {
+	for _, members := range []int{2, 3, 8} {
+		met, trees := atomic.Int64{}, 0
+		p := exchanging(apart(members), counting(&met))
+		for seed := range uint64(150) {
+			plan, inputs := suite.RandomTree(seed, 2+int(seed%3))
+			if plan = meetable(plan); len(plan.Output) == 0 {
+				continue
+			}
+			trees++
+			before := met.Load()
+			stats := suite.Check(t, fmt.Sprintf("%d members, seed %d", members, seed), p, plan, inputs, 7, exec.Options{Device: device.Options{Streams: 2, EmitRows: 5}})
+			together := met.Load() > before
+			if together != (stats.Alone == "") || together != (stats.Devices == members) {
+				t.Errorf("%d members, seed %d: %d meetings, %+v", members, seed, met.Load()-before, stats)
+			}
+		}
+		if n := met.Load(); n < int64(trees/4) {
+			t.Errorf("%d members: %d of %d trees had a meeting", members, n, trees)
+		}
+	}
+}
+
+// Statistics are those of all rows, also of members without rows, and say how the join was done.
+func TestStatsOfATeam(t *testing.T) {
+	for _, rows := range []int{0, 3, 300} {
+		plan, inputs := pair(rows)
+		stats := suite.Check(t, fmt.Sprint(rows, " rows"), exchanging(apart(4), nil), plan, inputs, 100, exec.Options{})
+		j := stats.Joins[0]
+		if stats.Devices != 4 || stats.Alone != "" || j.Devices != 4 || j.BuildRows != int64(rows) || j.ProbeRows != 2*int64(rows) || !strings.HasSuffix(j.Algorithm, "+exchange") {
+			t.Errorf("%d rows: %+v", rows, stats)
+		}
+	}
+}
+
+// Groups of the rows that members get are merged; a join above reads its other input whole.
+func TestStepsAboveAMeeting(t *testing.T) {
+	plan, inputs := pair(300)
+	third := suite.Keyed(50, func(row int) uint64 { return uint64(row) })
+	inputs = append(inputs, third)
+	plan.Inputs = append(plan.Inputs, joincore.Input{Columns: third.Columns})
+	above := &joincore.Join{
+		Kind: joincore.Left, Left: plan.Root, Right: &joincore.Scan{Input: 2},
+		Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 1, Column: 1}, Right: joincore.ColumnRef{Input: 2}, Class: joincore.KeyInt}},
+	}
+	groups := &joincore.Aggregate{
+		Child: above, ID: 3, Keys: []joincore.Value{joincore.ColumnRef{Input: 2, Column: 1}},
+		Functions: []joincore.Function{{Kind: joincore.Count}, {Kind: joincore.Sum, Arg: joincore.ColumnRef{Input: 0, Column: 1}}},
+	}
+	for _, c := range []struct {
+		root   joincore.Node
+		output []joincore.ColumnRef
+	}{
+		{above, append(slices.Clone(plan.Output), joincore.ColumnRef{Input: 2, Column: 1})},
+		{groups, []joincore.ColumnRef{{Input: 3}, {Input: 3, Column: 1}, {Input: 3, Column: 2}}},
+	} {
+		own := *plan
+		own.Root, own.Output = c.root, c.output
+		var met atomic.Int64
+		stats := suite.Check(t, fmt.Sprintf("%T", c.root), exchanging(apart(3), counting(&met)), &own, inputs, 100, exec.Options{})
+		if met.Load() != 1 || stats.Alone != "" || len(stats.Joins) != 2 || stats.Joins[1].BuildRows != 50 {
+			t.Errorf("%T: %d meetings, %+v", c.root, met.Load(), stats)
+		}
+	}
+}
+
+// If a member fails before, at or after the meeting, no member is left behind, and one executes the
+// plan alone; not if rows were returned, the rows are the cause, or a device is lost.
+func TestAMemberOfATeamFails(t *testing.T) {
+	plan, inputs := pair(2000)
+	for when, moment := range map[string]bulk.Moment{"before": bulk.Before, "at": bulk.At, "after": bulk.After} {
+		for name, c := range map[string]struct {
+			err   error
+			alone bool
+		}{
+			"memory":  {fmt.Errorf("device 1: %w", joincore.ErrBudget), true},
+			"refused": {errors.New("the driver refuses"), true},
+			"rows":    {joincore.ErrInvalid, false},
+			"lost":    {&sticky{}, false},
+		} {
+			t.Run(when+"/"+name, func(t *testing.T) {
+				for fails := range 3 {
+					p := exchanging(apart(3), func(_ context.Context, m bulk.Moment, member int) error {
+						if m == moment && (member == fails || m == bulk.At) {
+							return c.err
+						}
+						return nil
+					})
+					var stats joincore.Stats
+					sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
+					err := suite.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats)
+					if c.alone != (err == nil) || err != nil && !errors.Is(err, c.err) {
+						t.Fatalf("member %d: %v", fails, err)
+					}
+					if c.alone && (stats.RowsOut != 4000 || !strings.Contains(stats.Alone, c.err.Error()) || stats.Devices != 0) {
+						t.Errorf("member %d: %+v", fails, stats)
+					}
+				}
+			})
+		}
+	}
+}
+
+// sticky is the error of a device that is lost.
+type sticky struct{}
+
+func (*sticky) Error() string { return "the device is lost" }
+func (*sticky) Sticky() bool  { return true }
+
+// If the caller gives up while members wait for one that does not come, while one works for all,
+// or after that, the plan ends with the caller's reason on all of them.
+func TestATeamIsCancelled(t *testing.T) {
+	plan, inputs := pair(2000)
+	for when, moment := range map[string]bulk.Moment{"before": bulk.Before, "at": bulk.At, "after": bulk.After} {
+		t.Run(when, func(t *testing.T) {
+			cause := errors.New("the caller gives up")
+			ctx, stop := context.WithCancelCause(t.Context())
+			p := exchanging(apart(4), func(ctx context.Context, m bulk.Moment, member int) error {
+				if m != moment || m != bulk.At && member != 2 {
+					return nil
+				}
+				stop(cause)
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			var stats joincore.Stats
+			sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
+			if err := suite.Run(ctx, p, plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats); !errors.Is(err, cause) || stats.Alone != "" {
+				t.Errorf("%v, %+v", err, stats)
+			}
+		})
+	}
+}
+
+// refusing is a member that refuses to exchange rows of large joins.
+type refusing struct {
+	*bulk.Member
+	most int64
+}
+
+func (r refusing) Exchanges(members []device.Provider, x *device.Exchange) error {
+	if n := x.Rows[0].Rows() + x.Rows[1].Rows(); n > r.most {
+		return fmt.Errorf("%d rows: %w", n, joincore.ErrBudget)
+	}
+	return r.Member.Exchanges(members, x)
+}
+
+// TestWhereMembersMeet: at an inner join of two inputs by exact keys, of which later steps read
+// columns of fixed width; of several, at that of the largest inputs which the devices can execute.
+func TestWhereMembersMeet(t *testing.T) {
+	sizes := []int{100, 200, 400, 800}
+	var inputs []*joincore.Relation
+	plan := &joincore.Plan{}
+	for _, n := range sizes {
+		r := suite.Keyed(n, func(row int) uint64 { return uint64(row) })
+		text := joincore.Column{Kind: joincore.Varlena, Align: 4}
+		r.Columns = append(slices.Clone(r.Columns), text)
+		for i := range r.Segments {
+			r.Segments[i].Columns = append(r.Segments[i].Columns, joincore.Vector{Values: make([]byte, 4*(r.Segments[i].Rows+1))})
+		}
+		inputs = append(inputs, r)
+		plan.Inputs = append(plan.Inputs, joincore.Input{Columns: r.Columns})
+	}
+	scan := func(i int) joincore.Node { return &joincore.Scan{Input: i} }
+	join := func(kind joincore.Kind, left, right joincore.Node, l, r int) *joincore.Join {
+		return &joincore.Join{Kind: kind, Left: left, Right: right, Keys: []joincore.KeyPair{{
+			Left: joincore.ColumnRef{Input: l}, Right: joincore.ColumnRef{Input: r}, Class: joincore.KeyInt,
+		}}}
+	}
+	inner := func(l, r int) *joincore.Join { return join(joincore.Inner, scan(l), scan(r), l, r) }
+	filtered := func(n joincore.Node, column joincore.ColumnRef) joincore.Node {
+		return &joincore.Filter{Child: n, Predicate: &joincore.Not{Arg: &joincore.IsNull{Arg: column}}}
+	}
+	wide := inner(0, 1)
+	wide.Keys = append(wide.Keys, joincore.KeyPair{Left: joincore.ColumnRef{Column: 1}, Right: joincore.ColumnRef{Input: 1, Column: 1}, Class: joincore.KeyInt})
+	residual := inner(0, 1)
+	residual.Residual = &joincore.Compare{Op: joincore.Less, Left: joincore.ColumnRef{Column: 1}, Right: joincore.ColumnRef{Input: 1, Column: 1}}
+	bushy := join(joincore.Inner, inner(0, 1), inner(2, 3), 0, 2)
+	sum := func(id int, child joincore.Node, a joincore.Aggregate) joincore.Node {
+		a.Child, a.ID = child, id
+		return &a
+	}
+	count := joincore.Aggregate{Functions: []joincore.Function{{Kind: joincore.Count}}}
+	const text = 2
+	none := [2]int{-1, -1}
+	for name, c := range map[string]struct {
+		root   joincore.Node
+		output []joincore.ColumnRef
+		most   int64 // rows of a join that devices exchange
+		want   [2]int
+	}{
+		"pair":                         {inner(0, 1), nil, 5000, [2]int{0, 1}},
+		"filtered sides":               {join(joincore.Inner, filtered(scan(0), joincore.ColumnRef{Column: text}), filtered(scan(1), joincore.ColumnRef{Input: 1}), 0, 1), nil, 5000, [2]int{0, 1}},
+		"filter above":                 {filtered(inner(0, 1), joincore.ColumnRef{Column: 1}), nil, 5000, [2]int{0, 1}},
+		"text above":                   {filtered(inner(0, 1), joincore.ColumnRef{Column: text}), nil, 5000, none},
+		"text returned":                {inner(0, 1), []joincore.ColumnRef{{Input: 1, Column: text}}, 5000, none},
+		"left":                         {join(joincore.Left, scan(0), scan(1), 0, 1), nil, 5000, none},
+		"below a left":                 {join(joincore.Left, inner(0, 1), scan(2), 0, 2), nil, 5000, [2]int{0, 1}},
+		"right of a left":              {join(joincore.Left, scan(2), inner(0, 1), 2, 0), nil, 5000, none},
+		"below a full":                 {join(joincore.Full, inner(0, 1), scan(2), 0, 2), nil, 5000, none},
+		"keys of 16 bytes":             {wide, nil, 5000, none},
+		"residual":                     {residual, nil, 5000, none},
+		"the largest":                  {bushy, nil, 5000, [2]int{2, 3}},
+		"the largest that is possible": {bushy, nil, 1000, [2]int{0, 1}},
+		"none is possible":             {bushy, nil, 10, none},
+		"text of the largest":          {bushy, []joincore.ColumnRef{{Input: 3, Column: text}}, 5000, [2]int{0, 1}},
+		"groups":                       {sum(2, inner(0, 1), count), []joincore.ColumnRef{{Input: 2}}, 5000, [2]int{0, 1}},
+		"distinct": {sum(2, inner(0, 1), joincore.Aggregate{Functions: []joincore.Function{{Kind: joincore.Count, Distinct: true, Arg: joincore.ColumnRef{}}}}),
+			[]joincore.ColumnRef{{Input: 2}}, 5000, none},
+		"carried": {sum(2, inner(0, 1), joincore.Aggregate{Keys: []joincore.Value{joincore.ColumnRef{}}, Carry: []joincore.ColumnRef{{Column: 1}}}),
+			[]joincore.ColumnRef{{Input: 2}, {Input: 2, Column: 1}}, 5000, none},
+		"join of groups": {join(joincore.Inner, sum(3, inner(0, 1), joincore.Aggregate{Keys: []joincore.Value{joincore.ColumnRef{}}}), scan(2), 3, 2), []joincore.ColumnRef{{Input: 2}}, 5000, none},
+		"scan":           {scan(0), nil, 5000, none},
+	} {
+		own := &joincore.Plan{Root: c.root, Output: c.output}
+		if own.Output == nil {
+			own.Output = []joincore.ColumnRef{{Column: 1}}
+		}
+		n := 0
+		for i := range inputs {
+			if joincore.Scans(c.root, i) {
+				n = i + 1
+			}
+		}
+		own.Inputs = plan.Inputs[:n]
+		got, err := multi.Exchange([]device.Provider{refusing{&bulk.Member{}, c.most}}, suite.Checked(t, own), inputs[:n])
+		if (err != nil) != (c.want == none) || err == nil && got != c.want {
+			t.Errorf("%s: inputs %v, %v", name, got, err)
+		}
+	}
+	if _, err := multi.Exchange([]device.Provider{cpu.New()}, suite.Checked(t, &joincore.Plan{Root: inner(0, 1), Inputs: plan.Inputs[:2], Output: []joincore.ColumnRef{{}}}), inputs[:2]); !errors.Is(err, joincore.ErrUnsupported) {
+		t.Errorf("devices that exchange nothing: %v", err)
+	}
+}

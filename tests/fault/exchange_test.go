@@ -1,0 +1,108 @@
+package fault
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gpujoin/tests/harness"
+)
+
+// Joins of two tables whose rows devices can exchange: the rows, and their sums.
+const (
+	exchanged    = "select f.id, f.k, d.v from fact f join dim d on f.k = d.k"
+	exchangedSum = "select count(*), sum(f.id), sum(d.v) from fact f join dim d on f.k = d.k"
+)
+
+// exchangeWorld is a world whose worker has devices that execute jobs by exchanging rows.
+func exchangeWorld(t *testing.T, visible string) (*world, *harness.Session) {
+	t.Helper()
+	t.Setenv("CUDA_VISIBLE_DEVICES", visible)
+	t.Setenv("GPUJOIND_CUDA_STRATEGY", "exchange")
+	w := workerWorld(t)
+	return w, w.proxied(t, serial)
+}
+
+// TestExchange: under the daemon's setting, devices exchange the rows of a join, and return the
+// native plan's rows. A join of which texts are returned is executed as without the setting, and
+// EXPLAIN says why.
+func TestExchange(t *testing.T) {
+	for _, visible := range []string{"0:team,1:team", "0:team,1:team,2:team,3:team"} {
+		t.Run(visible, func(t *testing.T) {
+			devices := strings.Count(visible, ",") + 1
+			w, s := exchangeWorld(t, visible)
+			parallel := w.proxied(t, "set max_parallel_workers_per_gather = 2")
+			for _, sql := range []string{exchanged, exchangedSum} {
+				w.right(t, sql, <-ask(s, sql))
+				w.right(t, sql, <-ask(parallel, sql))
+				g := w.explained(t, s, sql)
+				j := g.Joins()[0]
+				if g.Text("Provider") != "cuda" || g.Number("Devices") != float64(devices) || !strings.HasSuffix(j.Text("Algorithm"), fmt.Sprintf("+exchange x%d", devices)) || j.Text("Algorithm Reason") != "" {
+					t.Errorf("%s ran on %v devices of %s, by %s: %q", sql, g.Number("Devices"), g.Text("Provider"), j.Text("Algorithm"), j.Text("Algorithm Reason"))
+				}
+			}
+			w.right(t, theJoin, <-ask(s, theJoin))
+			why := ""
+			for _, j := range w.explained(t, s, theJoin).Joins() {
+				why += j.Text("Algorithm Reason")
+			}
+			if !strings.HasPrefix(why, "strategy exchange: devices exchange no texts") {
+				t.Errorf("texts are returned: %q", why)
+			}
+			w.unharmed(t, s)
+		})
+	}
+}
+
+// TestExchangeIsEnded: the statement is cancelled while devices exchange rows, or the worker dies
+// or stops then. The statement ends at once, or has the rows of the cores; the next one runs on all
+// devices again.
+func TestExchangeIsEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		end   func(t *testing.T, w *world, s *harness.Session)
+		state string // of the error; "": right rows
+	}{
+		"cancelled": {func(t *testing.T, w *world, s *harness.Session) {
+			query(t, w.Witness, fmt.Sprintf("select pg_cancel_backend(%d)", s.PID()))
+		}, "57014"},
+		"terminated": {func(t *testing.T, w *world, s *harness.Session) {
+			query(t, w.Witness, fmt.Sprintf("select pg_terminate_backend(%d)", s.PID()))
+		}, "57P01"},
+		"killed":  {func(t *testing.T, w *world, _ *harness.Session) { send(t, w.worker(t), syscall.SIGKILL) }, ""},
+		"stopped": {func(t *testing.T, w *world, _ *harness.Session) { send(t, w.worker(t), syscall.SIGSTOP) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hang := faultFile(t)
+			w, s := exchangeWorld(t, "0:team="+hang+",1:team="+hang)
+			if err := os.WriteFile(hang, nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			done := ask(s, exchanged)
+			for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+				if _, err := os.Stat(hang); err != nil {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the devices do not meet")
+				}
+			}
+			c.end(t, w, s)
+			if c.state != "" {
+				ended(t, (<-done).err, c.state)
+			} else {
+				w.right(t, exchanged, <-done)
+			}
+			w.restarted(t, 1)
+			w.workerReady(t)
+			other := w.proxied(t, serial)
+			if g := w.explained(t, other, exchanged); g.Number("Devices") != 2 || g.Text("Provider Fallback") != "" {
+				t.Errorf("the next one ran on %v devices of %s: %q", g.Number("Devices"), g.Text("Provider"), g.Text("Provider Fallback"))
+			}
+			w.right(t, exchanged, <-ask(other, exchanged))
+			w.unharmed(t, other)
+		})
+	}
+}

@@ -1,0 +1,295 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/device"
+)
+
+// Member is a Provider whose executions exchange rows with those on other devices, through the
+// memory of the host. A row travels with the columns that the join is told to keep. All others
+// are NULL where it arrives, so a plan that reads more of it returns wrong rows.
+type Member struct {
+	Provider
+	// Hook, if there is one, is called at each moment of a meeting. If it returns an error, the
+	// execution fails there.
+	Hook func(ctx context.Context, when Moment, member int) error
+}
+
+// Moment is when a meeting's hook is called.
+type Moment int
+
+const (
+	Before Moment = iota // an execution has not come yet
+	At                   // one of them works for all
+	After                // an execution has its rows
+)
+
+// Exchanges implements multi's exchanger.
+func (p *Member) Exchanges(members []device.Provider, x *device.Exchange) error {
+	for side, list := range x.Columns {
+		for _, c := range list {
+			if x.Rows[side].Columns[c].Kind != joincore.Fixed {
+				panic(fmt.Sprintf("column %d of input %d is to be exchanged and has no fixed width", c, x.Inputs[side]))
+			}
+		}
+	}
+	return nil
+}
+
+// Team implements multi's exchanger.
+func (p *Member) Team(members []device.Provider, x *device.Exchange) []any {
+	t := &team{exchange: x, hook: p.Hook}
+	if t.hook == nil {
+		t.hook = func(context.Context, Moment, int) error { return nil }
+	}
+	t.meeting = device.NewMeeting(len(members), t.work)
+	out := make([]any, len(members))
+	for i := range out {
+		out[i] = &attendance{team: t, member: i}
+	}
+	return out
+}
+
+// Open starts an execution.
+func (p *Member) Open(mem joincore.Memory, opt device.Options) (device.Device, error) {
+	d, err := p.Provider.Open(mem, opt)
+	if a, ok := opt.Common.Team.(*attendance); ok && err == nil {
+		return &attending{dev: d.(*dev), attendance: a}, nil
+	}
+	return d, err
+}
+
+// team is what the executions of a plan have in common.
+type team struct {
+	exchange *device.Exchange
+	hook     func(ctx context.Context, when Moment, member int) error
+	meeting  *device.Meeting[*rowsOf, *rowsOf]
+}
+
+// attendance is the part of one execution.
+type attendance struct {
+	*team
+	member int
+	came   atomic.Bool
+}
+
+// rowsOf are rows of both sides of the join, build side first: the columns of each, and what they are
+// joined by.
+type rowsOf struct {
+	sides [2]*joincore.Relation
+	keys  [2]*device.Key
+}
+
+// work divides the rows of all members by their keys.
+func (t *team) work(ctx context.Context, parts []*rowsOf) ([]*rowsOf, error) {
+	if err := t.hook(ctx, At, 0); err != nil {
+		return nil, err
+	}
+	out := make([]*rowsOf, len(parts))
+	for m := range out {
+		out[m] = &rowsOf{keys: parts[0].keys}
+		for side := range out[m].sides {
+			out[m].sides[side] = &joincore.Relation{Columns: parts[0].sides[side].Columns}
+			for _, p := range parts {
+				r := p.sides[side]
+				for i := range r.Segments {
+					s := pick(r, &r.Segments[i], func(row int) bool { return owner(&r.Segments[i], r.Columns, p.keys[side], row, len(parts)) == m })
+					if s.Rows > 0 {
+						out[m].sides[side].Segments = append(out[m].sides[side].Segments, s)
+					}
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// owner returns the member that joins a row: by its key, modulo their number; -1 if a part of the
+// key is NULL.
+func owner(s *joincore.Segment, columns []joincore.Column, key *device.Key, row, members int) int {
+	sum := uint64(0)
+	for _, p := range key.Parts {
+		v, width := &s.Columns[p.Column.Column], columns[p.Column.Column].Width
+		if v.Null(row) {
+			return -1
+		}
+		value := uint64(0)
+		for i := range width {
+			value |= uint64(v.Values[width*row+i]) << (8 * i)
+		}
+		shift := 64 - 8*width
+		sum = 31*sum + uint64(int64(value)<<shift>>shift) // equal integers of different widths
+	}
+	return int(sum % uint64(members))
+}
+
+// pick returns the rows of a segment of columns of fixed width for which take is true. Columns of
+// variable length stay NULL.
+func pick(r *joincore.Relation, s *joincore.Segment, take func(row int) bool) joincore.Segment {
+	var rows []int
+	for row := range s.Rows {
+		if take(row) {
+			rows = append(rows, row)
+		}
+	}
+	out := blank(r.Columns, len(rows))
+	for j, c := range r.Columns {
+		if c.Kind != joincore.Fixed {
+			continue
+		}
+		from, to := &s.Columns[j], &out.Columns[j]
+		for i, row := range rows {
+			copy(to.Values[c.Width*i:c.Width*(i+1)], from.Values[c.Width*row:])
+			if !from.Null(row) {
+				to.Validity[i/8] |= 1 << (i % 8)
+			}
+		}
+	}
+	return out
+}
+
+// blank returns a segment of some rows, all NULL.
+func blank(columns []joincore.Column, rows int) joincore.Segment {
+	s := joincore.Segment{Rows: rows}
+	for _, c := range columns {
+		v := joincore.Vector{Validity: make([]byte, (rows+7)/8)}
+		if c.Kind == joincore.Fixed {
+			v.Values = make([]byte, rows*c.Width)
+		} else {
+			v.Values = make([]byte, 4*(rows+1))
+		}
+		s.Columns = append(s.Columns, v)
+	}
+	return s
+}
+
+// attending is a device that meets others at a join.
+type attending struct {
+	*dev
+	*attendance
+}
+
+// Prepare implements device.Bulk.
+func (d *attending) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
+	if !d.exchange.Joins(spec) {
+		return d.dev.Prepare(ctx, spec, build)
+	}
+	if !spec.ProbeOnce || spec.Emit != device.Pairs || spec.Residual != nil || spec.Leftover || !spec.Build.Exact {
+		panic("devices meet at a join that is not one of pairs by exact keys, probed once")
+	}
+	s := use(build)
+	s.users.Add(1)
+	return &meetingJoin{d: d, spec: spec, build: s}, nil
+}
+
+// meetingJoin is the join at which a device meets others. It imports the rows that it gets in the
+// place of its own, and joins them like any others.
+type meetingJoin struct {
+	d      *attending
+	spec   *device.JoinSpec
+	build  *space
+	report joincore.JoinStats
+}
+
+// Probe implements device.Prepared.
+func (j *meetingJoin) Probe(ctx context.Context, probe device.Space, emit func(device.Space) error) error {
+	if j.d.came.Swap(true) {
+		panic("a join at which devices meet is probed a second time")
+	}
+	if err := j.d.hook(ctx, Before, j.d.member); err != nil {
+		return err
+	}
+	own := &rowsOf{keys: [2]*device.Key{j.spec.Build, j.spec.Probe}}
+	for side, s := range []device.Space{j.build, probe} {
+		var err error
+		if own.sides[side], err = j.read(ctx, s, own.keys[side], [2]device.Keep{j.spec.KeepBuild, j.spec.KeepProbe}[side]); err != nil {
+			return err
+		}
+	}
+	got, err := j.d.meeting.Join(ctx, j.d.member, own)
+	if err == nil {
+		err = j.d.hook(ctx, After, j.d.member)
+	}
+	if err != nil {
+		return err
+	}
+	err = j.join(ctx, got, emit)
+	j.report.Algorithm += "+exchange"
+	j.report.BuildRows, j.report.ProbeRows = own.sides[0].Rows(), own.sides[1].Rows()
+	return err
+}
+
+// join joins the rows that a device has got.
+func (j *meetingJoin) join(ctx context.Context, got *rowsOf, emit func(device.Space) error) error {
+	var spaces [2]device.Space
+	for side, r := range got.sides {
+		s, err := j.d.Import(got.keys[side].Parts[0].Column.Input, r)
+		if err != nil {
+			return err
+		}
+		defer s.Release()
+		spaces[side] = s
+	}
+	inner, err := j.d.dev.Prepare(ctx, j.spec, spaces[0])
+	if err != nil {
+		return err
+	}
+	defer inner.Release()
+	err = inner.Probe(ctx, spaces[1], emit)
+	j.report = inner.Report()
+	return err
+}
+
+// read returns the rows of a space: its key, and what is kept of it.
+func (j *meetingJoin) read(ctx context.Context, s device.Space, key *device.Key, keep device.Keep) (*joincore.Relation, error) {
+	side := j.d.exchange.Side(key.Parts[0].Column.Input)
+	out := &joincore.Relation{Columns: j.d.exchange.Rows[side].Columns}
+	refs := slices.Concat(key.Columns(), keep.Columns, keep.Late)
+	slices.SortFunc(refs, func(a, b joincore.ColumnRef) int { return a.Column - b.Column })
+	refs = slices.Compact(refs)
+	if _, err := j.d.Rows(s).Wait(ctx); err != nil {
+		return nil, err
+	}
+	st, err := j.d.NewStream()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	for number, segment := range s.Segments() {
+		for first := 0; first < segment.Rows; first += j.d.ChunkRows() {
+			n := min(j.d.ChunkRows(), segment.Rows-first)
+			part := blank(out.Columns, n)
+			batch := &joincore.Batch{Rows: n}
+			for _, c := range refs {
+				v := part.Columns[c.Column]
+				for i := range v.Validity {
+					v.Validity[i] = 0xff // Gather clears the bits of NULLs
+				}
+				batch.Columns = append(batch.Columns, v)
+			}
+			got, err := st.Gather(st.Scan(s, number, first, n), 0, refs, batch, 0, make([]int, len(refs))).Wait(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if int(got) != n {
+				panic(fmt.Sprintf("%d of %d rows of fixed width were read", got, n))
+			}
+			out.Segments = append(out.Segments, part)
+		}
+	}
+	return out, nil
+}
+
+// Leftover implements device.Prepared: a join of pairs leaves no rows over.
+func (j *meetingJoin) Leftover(context.Context, func(device.Space) error) error { return nil }
+
+// Report implements device.Prepared.
+func (j *meetingJoin) Report() joincore.JoinStats { return j.report }
+
+// Release implements device.Prepared.
+func (j *meetingJoin) Release() { j.build.users.Add(-1) }
