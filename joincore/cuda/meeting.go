@@ -27,7 +27,7 @@ import (
 type team struct {
 	exchange *device.Exchange
 	mesh     *mesh.Mesh // of the devices
-	meeting  *device.Meeting[*part, *outcome]
+	meeting  *device.Meeting[*brought, *outcome]
 }
 
 // attendance is an execution's place in a team.
@@ -36,8 +36,8 @@ type attendance struct {
 	member int
 }
 
-// part is what an execution brings to the meeting.
-type part struct {
+// brought is what an execution brings to the meeting.
+type brought struct {
 	member  mgj.Member
 	join    columnar.Join
 	payload [2][]movedColumn // of the build and the probe side
@@ -76,7 +76,7 @@ func (p *Provider) Team(members []device.Provider, x *device.Exchange) []any {
 	t.meeting = device.NewMeeting(len(members), t.work)
 	var err error
 	if t.mesh, err = meshOf(members); err != nil { // Exchanges has refused them
-		t.meeting = device.NewMeeting(len(members), func(context.Context, []*part) ([]*outcome, error) { return nil, err })
+		t.meeting = device.NewMeeting(len(members), func(context.Context, []*brought) ([]*outcome, error) { return nil, err })
 	}
 	out := make([]any, len(members))
 	for i := range out {
@@ -113,7 +113,7 @@ func meshOf(members []device.Provider) (*mesh.Mesh, error) {
 }
 
 // work joins the rows of all members.
-func (t *team) work(ctx context.Context, parts []*part) ([]*outcome, error) {
+func (t *team) work(ctx context.Context, parts []*brought) ([]*outcome, error) {
 	var members []mgj.Member
 	var joins []columnar.Join
 	var payload [2][][]movedColumn
@@ -240,7 +240,7 @@ func (m *meetingJoin) meet(ctx context.Context, d *driver.Context, s *driver.Str
 	}
 	own := *j
 	own.NoKey = j.NoKey && len(j.Build.Payload)+len(j.Probe.Payload) > 0 // the result has a column
-	got, err := m.at.meeting.Join(ctx, m.at.member, &part{
+	got, err := m.at.meeting.Join(ctx, m.at.member, &brought{
 		member: mgj.Member{Device: d, Stream: s, Arena: a, Sender: sender}, join: own,
 		payload: [2][]movedColumn{m.side.moved(), m.probe.moved()},
 	})

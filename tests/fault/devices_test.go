@@ -88,7 +88,8 @@ func TestForcedStrategy(t *testing.T) {
 	}{
 		"alone":     {devices: 0},
 		"replicate": {devices: 2},
-		"divide":    {2, "strategy divide: devices partition one join of two inputs"}, // simulated ones cannot
+		"divide":    {2, "strategy divide: devices partition one join of two inputs"},  // simulated ones cannot
+		"exchange":  {2, "strategy exchange: devices exchange no rows: not supported"}, // these cannot
 	} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
