@@ -249,7 +249,7 @@ func (m *meetingJoin) meet(ctx context.Context, d *driver.Context, s *driver.Str
 	}
 	m.e.workspace.copied.Add(got.sent)
 	report := *got.report
-	report.Algorithm += "+exchange"
+	report.Algorithm = exchangedBy(report.Algorithm)
 	return got.out, &report, nil
 }
 

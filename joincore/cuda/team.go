@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
@@ -27,6 +28,16 @@ func unfitForTeam(spec *device.JoinSpec) string {
 // to another one, so values that are read late travel as well.
 func travelling(k device.Keep) device.Keep {
 	return device.Keep{Columns: slices.Concat(k.Columns, k.Late)}
+}
+
+// exchangedBy names the algorithm of a join whose rows were exchanged. That stands before what else
+// the join did, because reports clip long names.
+func exchangedBy(algorithm string) string {
+	name, more, ok := strings.Cut(algorithm, "+")
+	if ok {
+		more = "+" + more
+	}
+	return name + "+exchange" + more
 }
 
 // movedColumn is a column of a side, as devices compare it: all rows of a side have to look alike.

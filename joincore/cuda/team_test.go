@@ -101,6 +101,11 @@ func TestWhatATeamJoins(t *testing.T) {
 	if k := travelling(device.Keep{Columns: []joincore.ColumnRef{a}, Late: []joincore.ColumnRef{b}, Inputs: []int{0}}); len(k.Columns) != 2 || k.Columns[1] != b || k.Late != nil || k.Inputs != nil {
 		t.Errorf("%+v", k)
 	}
+	for of, want := range map[string]string{"phj-om": "phj-om+exchange", "phj-pack/om+bypass": "phj-pack/om+exchange+bypass"} {
+		if name := exchangedBy(of); name != want || !joincore.PHJOM.Executed(name) && of == "phj-om" {
+			t.Errorf("%s was exchanged by %s", of, name)
+		}
+	}
 	wide := exchangeOf(1, 1)
 	if err := checkMovable(wide); err != nil {
 		t.Error(err)
