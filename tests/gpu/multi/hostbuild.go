@@ -103,11 +103,11 @@ func (b *bench) timeProviders(ctx context.Context, h *hostBed, t *builds) error 
 	if b.repeated() {
 		budget = 32 << 30 // a device has this for each provider
 	}
-	if err := h.open(b.devices, budget/int64(b.shrink)); err != nil {
+	links, err := b.links() // of devices that are idle
+	if err != nil {
 		return err
 	}
-	links, err := b.links()
-	if err != nil {
+	if err := h.open(b.devices, budget/int64(b.shrink)); err != nil {
 		return err
 	}
 	var members []device.Provider
