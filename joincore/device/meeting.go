@@ -13,7 +13,7 @@ import (
 // to come works for all of them, and each leaves with a result of its own.
 //
 // As long as one is missing, an execution whose context ends leaves, which calls the meeting off:
-// nobody uses its part. When the work has begun, it reads and writes the memory of all, so all of
+// its part is not used. When the work has begun, it reads and writes the memory of all, so all of
 // them wait for its end, whatever becomes of their contexts.
 type Meeting[Part, Result any] struct {
 	work func(ctx context.Context, parts []Part) ([]Result, error)

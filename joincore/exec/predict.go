@@ -208,35 +208,6 @@ func residentBytes(j *costmodel.Resident) (bytes float64) {
 	return bytes
 }
 
-// ofLinks is the part of the rate of all links from the host at which devices partition two inputs
-// through its memory and join them, if what they have partitioned stays on them. Two H200 with
-// links of 54 GB/s took 99, 198, 291, 394 and 615 ms for two inputs of 4, 8, 12, 16 and 24 GB each:
-// 78 to 83 GB/s (divide of bench-multi's host-build).
-const ofLinks = 0.75
-
-// PredictPartitioned returns the predicted time, in ms, of a plan whose two inputs devices
-// partition together through the memory of the host, if they have memory for all partitions:
-// then each row crosses a link once.
-func PredictPartitioned(plan *joincore.Checked, inputs []*joincore.Relation, devices int, r *costmodel.DeviceRates) float64 {
-	p := newSized(plan, planned, func(input int) int64 { return inputs[input].Rows() }, nil)
-	read := p.read()
-	p.eachJoin(plan.Root, newColumns(plan.Output), func(_ *joincore.Join, build, probe *side) {
-		read.add(build.key.Columns()...)
-		read.add(probe.key.Columns()...)
-	})
-	in, out := 0.0, 0.0
-	for c := range read {
-		if c.Input < len(inputs) {
-			in += float64(inputs[c.Input].Rows()) * p.crossing(c)
-		}
-	}
-	for _, c := range plan.Output {
-		out += float64(p.rows[plan.Root]) * p.crossing(c)
-	}
-	links := float64(devices) * perMS
-	return deviceJobMS + in/(ofLinks*r.LinkInGB)/links + out/r.LinkOutGB/links
-}
-
 // eachJoin visits the joins of a tree with their sides.
 func (p *sized) eachJoin(n joincore.Node, needed columns, visit func(n *joincore.Join, build, probe *side)) {
 	switch n := n.(type) {

@@ -116,9 +116,6 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 	}
 	all := j.best(list, most)
 	if slices.ContainsFunc(all, func(d int) bool { return multi.Partitions(m.Devices[d].Provider, plan, inputs) }) {
-		if m.exchangePays(plan, inputs, all) {
-			return choice{all, costmodel.Exchange, ""}
-		}
 		return choice{all, costmodel.Divide, ""} // links to the host take most of the time, and each device has its own
 	}
 	divided, ok := multi.Divide(plan, inputs)
@@ -144,28 +141,6 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 			return best
 		}
 	}
-}
-
-// exchangeGain is the share of the time of partitioning through the host that an exchange may be
-// predicted to take, to be used: two H200 take as long for both (bench-multi's host-build), so the
-// predictions, which are made from the same table, have to differ by more than they err.
-const exchangeGain = 0.95
-
-// exchangePays reports whether devices execute a join faster if they exchange its rows than if
-// they partition its inputs through the host.
-func (m *Machine) exchangePays(plan *joincore.Checked, inputs []*joincore.Relation, set []int) bool {
-	if m.Jobs.PeerGB == 0 {
-		return false
-	}
-	divided, err := multi.Exchange(m.providers(set), plan, inputs)
-	if err != nil {
-		return false
-	}
-	partitioned := 0.0
-	for _, d := range set {
-		partitioned = max(partitioned, exec.PredictPartitioned(plan, inputs, len(set), m.rates(d)))
-	}
-	return m.predict(plan, inputs, set, divided[:]...) <= exchangeGain*partitioned
 }
 
 // predict returns the predicted time, in ms, of a job on devices that divide inputs. They

@@ -207,38 +207,6 @@ func TestForcedStrategy(t *testing.T) {
 	}
 }
 
-// TestExchangeIsChosen: of joins that devices would partition through the host, those are exchanged
-// of which that is predicted to take clearly less time: links to the host are slow, and those between
-// devices are not.
-func TestExchangeIsChosen(t *testing.T) {
-	slow := costmodel.DefaultDeviceRates
-	slow.LinkInGB, slow.LinkOutGB = 12, 12
-	for _, c := range []struct {
-		rates  costmodel.DeviceRates
-		peerGB float64
-		rows   int
-		how    costmodel.Strategy
-	}{
-		{costmodel.DefaultDeviceRates, 390, mostRows + 1, costmodel.Divide},
-		{slow, 390, mostRows + 1, costmodel.Exchange},
-		{slow, 0, mostRows + 1, costmodel.Divide},   // there are no links between devices
-		{slow, 20, mostRows + 1, costmodel.Divide},  // they are slow as well
-		{slow, 390, 4 * mostRows, costmodel.Divide}, // devices do not hold their shares
-		{slow, 390, mostRows, costmodel.Replicate},  // each device holds the build side
-	} {
-		m, list := machine(2)
-		m.Jobs = JobDevices{PeerGB: c.peerGB}
-		for i := range m.Devices {
-			m.Devices[i].Rates = &c.rates
-			m.Devices[i].Provider = exchanging{dividing{m.Devices[i].Provider.(holding)}}
-		}
-		plan, inputs := sizedPair(c.rows)
-		if got := m.choose(suite.Checked(t, plan), inputs, list); got.how != c.how || len(got.devices) != 2 {
-			t.Errorf("%+v: %+v", c, got)
-		}
-	}
-}
-
 // TestReasonOfAnotherStrategy: the reason stands where EXPLAIN shows it.
 func TestReasonOfAnotherStrategy(t *testing.T) {
 	of := func(members int, reason string) joincore.Stats {
