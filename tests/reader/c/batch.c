@@ -105,7 +105,7 @@ gj_extent_release(GjExtents *extents, GjExtent *extent)
 }
 
 void
-gj_extent_touch(GjExtent *extent, Size length, bool writable)
+gj_extent_touch(GjExtent *extent, Size offset, Size length, bool writable)
 {
 }
 
