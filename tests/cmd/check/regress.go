@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,7 +98,9 @@ func runRegress(root string, server harness.Server, suite string, tests []string
 	if err != nil {
 		return o, err
 	}
-	pair, err := env.StartPair(nil, daemon)
+	options := harness.DaemonOptions{"calibrate": "false"} // plans shall not depend on how busy this machine is
+	maps.Copy(options, daemon)
+	pair, err := env.StartPair(nil, options)
 	if err != nil {
 		return o, err
 	}
