@@ -259,21 +259,38 @@ send_failed(GjConnection *conn)
 	return gj_fail_by(conn, GJ_FAULT_FAILING, "could not send to the daemon: %m");
 }
 
+/* Leaves out the first n bytes of parts.  Returns how many parts have some left. */
+static int
+skip_bytes(struct iovec *parts, int count, Size n)
+{
+	int			left = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		Size		skipped = Min(n, parts[i].iov_len);
+
+		n -= skipped;
+		if (skipped == parts[i].iov_len)
+			continue;
+		parts[left].iov_base = (char *) parts[i].iov_base + skipped;
+		parts[left++].iov_len = parts[i].iov_len - skipped;
+	}
+	return left;
+}
+
+/* Sends parts together, so that the daemon wakes once. */
 static bool
-send_bytes(GjConnection *conn, const char *from, Size length)
+send_parts(GjConnection *conn, struct iovec *parts, int count)
 {
 	GjDeadline	never = gj_deadline_in(-1);
 
-	while (length > 0)
+	while (count > 0)
 	{
-		ssize_t		n;
+		struct msghdr msg = {.msg_iov = parts, .msg_iovlen = count};
+		ssize_t		n = sendmsg(conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-		n = send(conn->fd, from, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n >= 0)
-		{
-			from += n;
-			length -= n;
-		}
+			count = skip_bytes(parts, count, n);
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
 		{
 			CHECK_FOR_INTERRUPTS();
@@ -295,15 +312,13 @@ gj_send(GjConnection *conn, enum gj_message type,
 		.length = length + tail_length,
 		.type = type,
 	};
-	char		small[256];
-	Size		head = sizeof(frame) + length;
+	struct iovec parts[] = {
+		{.iov_base = &frame, .iov_len = sizeof(frame)},
+		{.iov_base = unconstify(void *, body), .iov_len = length},
+		{.iov_base = unconstify(void *, tail), .iov_len = tail_length},
+	};
 
 	if (conn->fd < 0)
 		return gj_fail(conn, "there is no connection to the daemon");
-	Assert(head <= sizeof(small));
-	memcpy(small, &frame, sizeof(frame));
-	if (length > 0)
-		memcpy(small + sizeof(frame), body, length);
-	return send_bytes(conn, small, head) &&
-		(tail_length == 0 || send_bytes(conn, tail, tail_length));
+	return send_parts(conn, parts, lengthof(parts));
 }
