@@ -73,10 +73,12 @@ func (s *session) admit(open shm.Open, decoded *planjson.Job) {
 }
 
 // joinAsOpener makes the session the first participant of its job, and answers the PAGES that
-// came early.
+// came early. The peer gets all of it at once.
 func (s *session) joinAsOpener(j *job, number int32) error {
 	s.order.Lock()
 	defer s.order.Unlock()
+	s.out.hold()
+	defer s.out.release()
 	j.join(s, number)
 	early := s.early
 	s.early = nil

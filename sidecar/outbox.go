@@ -38,6 +38,7 @@ type outbox struct {
 	queue   []frameOut
 	bytes   int  // size of the queue
 	writing bool // the writer goroutine runs
+	held    bool // frames wait in the queue for release
 	ended   bool
 	done    chan struct{} // closed once ended
 	unread  int           // upper bound on descriptors sent and not received
@@ -47,6 +48,13 @@ type outbox struct {
 type frameOut struct {
 	bytes   []byte
 	extents []*memory.Extent
+}
+
+// drop releases the frame's extents.
+func (f *frameOut) drop() {
+	for _, e := range f.extents {
+		e.Release()
+	}
 }
 
 // frameWriter is the writing half of a *shm.Conn.
@@ -99,7 +107,12 @@ func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 		return
 	}
 	o.trace.record(o.id, true, frame, nil)
-	if !o.writing {
+	o.pass(frame, extents)
+}
+
+// pass writes a frame, or queues what the socket does not accept of it. The caller holds o.mu.
+func (o *outbox) pass(frame []byte, extents []*memory.Extent) {
+	if !o.writing && !o.held {
 		n, err := o.writeNow(frame, extents)
 		if err != nil {
 			o.end()
@@ -118,10 +131,45 @@ func (o *outbox) send(frame []byte, extents ...*memory.Extent) {
 		return
 	}
 	o.push(frame, extents)
-	if !o.writing {
+	if !o.writing && !o.held {
 		o.writing = true
 		go o.write()
 	}
+}
+
+// hold makes frames wait until release, which writes them together: the peer wakes once
+// for all of them.
+func (o *outbox) hold() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = true
+}
+
+// release ends hold.
+func (o *outbox) release() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = false
+	if o.writing {
+		return // a writer from before hold has them
+	}
+	waiting := o.queue
+	o.queue, o.bytes = nil, 0
+	for len(waiting) > 0 && !o.ended {
+		f := waiting[0]
+		waiting = waiting[1:]
+		// Descriptors belong to the first byte of a write.
+		for len(waiting) > 0 && len(waiting[0].extents) == 0 {
+			f.bytes = append(f.bytes, waiting[0].bytes...)
+			waiting = waiting[1:]
+		}
+		o.pass(f.bytes, f.extents)
+		f.drop()
+	}
+	for _, f := range waiting {
+		f.drop()
+	}
+	o.changed.Broadcast()
 }
 
 // writeNow writes as many bytes as the socket accepts without waiting and
@@ -259,9 +307,7 @@ func (o *outbox) push(frame []byte, extents []*memory.Extent) {
 // pop removes the head of the queue and releases its extents. The caller holds
 // o.mu.
 func (o *outbox) pop() {
-	for _, e := range o.queue[0].extents {
-		e.Release()
-	}
+	o.queue[0].drop()
 	o.bytes -= len(o.queue[0].bytes)
 	o.queue[0] = frameOut{}
 	o.queue = o.queue[1:]
@@ -325,7 +371,7 @@ func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.end()
-	for o.writing {
+	for o.writing || o.held {
 		o.changed.Wait()
 	}
 }

@@ -99,12 +99,18 @@ func (p *pipe) waiting() (frames, unread int) {
 }
 
 // TestOutboxKeepsOrder: frames arrive in the order of their sending, with their
-// descriptors, whether the socket takes them at once or not.
+// descriptors, whether the socket takes them at once or not, and whether they were held.
 func TestOutboxKeepsOrder(t *testing.T) {
 	p := newPipe(t, nil)
 	const frames = 1500
 	go func() {
 		for i := range uint64(frames) {
+			switch i % 10 {
+			case 2:
+				p.out.hold()
+			case 7:
+				p.out.release()
+			}
 			p.grant(i, int(i%(shm.FrameMaxFDs+1)))
 			if i%100 == 99 {
 				p.out.throttle()
@@ -117,6 +123,61 @@ func TestOutboxKeepsOrder(t *testing.T) {
 		if number != i || n != int(i%(shm.FrameMaxFDs+1)) {
 			t.Fatalf("frame %d with %d descriptors where %d was next", number, n, i)
 		}
+	}
+}
+
+// counting counts writes.
+type counting struct {
+	frameWriter
+	writes atomic.Int32
+}
+
+func (c *counting) Write(b []byte, fds []int) error {
+	c.writes.Add(1)
+	return c.frameWriter.Write(b, fds)
+}
+
+func (c *counting) WriteNow(b []byte, fds []int) (int, error) {
+	c.writes.Add(1)
+	return c.frameWriter.WriteNow(b, fds)
+}
+
+// TestOutboxWritesTogether: frames that are held leave in as few writes as their descriptors
+// permit, and none of them before release.
+func TestOutboxWritesTogether(t *testing.T) {
+	c := &counting{}
+	p := newPipe(t, func(w frameWriter) frameWriter { c.frameWriter = w; return c })
+	p.out.hold()
+	for i, descriptors := range []int{0, 0, 2, 0, 1, 0} {
+		p.grant(uint64(i), descriptors)
+	}
+	if queued, _ := p.waiting(); queued != 6 || c.writes.Load() != 0 {
+		t.Fatalf("%d frames wait after %d writes", queued, c.writes.Load())
+	}
+	p.out.release()
+	for i, descriptors := range []int{0, 0, 2, 0, 1, 0} {
+		if number, n, err := p.receive(); err != nil || number != uint64(i) || n != descriptors {
+			t.Fatalf("frame %d with %d descriptors where %d was next: %v", number, n, i, err)
+		}
+	}
+	if queued, _ := p.waiting(); queued != 0 || c.writes.Load() != 3 {
+		t.Errorf("%d frames wait after %d writes", queued, c.writes.Load())
+	}
+}
+
+// TestOutboxEndsWhileHeld: an outbox that ends while frames are held sends none of them.
+func TestOutboxEndsWhileHeld(t *testing.T) {
+	p := newPipe(t, nil)
+	p.out.hold()
+	p.grant(1, 1)
+	p.grant(2, 0)
+	p.out.stop()
+	p.out.release()
+	if queued, _ := p.waiting(); queued != 0 {
+		t.Errorf("%d frames wait", queued)
+	}
+	if _, _, err := p.receive(); err == nil {
+		t.Error("a frame was sent")
 	}
 }
 
@@ -228,7 +289,13 @@ func TestOutboxStress(t *testing.T) {
 		for sender := range 3 {
 			wait.Go(func() {
 				for i := range 60 {
+					if sender == 0 && i%10 == 0 {
+						p.out.hold()
+					}
 					p.grant(uint64(i), (sender+i)%3)
+					if sender == 0 && i%10 == 5 {
+						p.out.release()
+					}
 					if i%20 == 0 {
 						p.out.throttle()
 					}
