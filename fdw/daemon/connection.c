@@ -88,6 +88,7 @@ gj_connection_close(GjConnection *conn)
 	if (conn->counted)
 		ReleaseExternalFD();
 	conn->counted = false;
+	conn->held = NULL;			/* an error may have come before they were sent */
 }
 
 int

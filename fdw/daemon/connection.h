@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "lib/stringinfo.h"
+
 #include "../shm/layout.h"
 #include "util.h"
 
@@ -105,7 +107,8 @@ typedef struct GjConnection
 	bool		stats_owed;		/* STATS requested but not received yet */
 	char	   *body;			/* frame.length bytes, then a zero byte */
 	Size		body_size;		/* allocated */
-	MemoryContext context;		/* of body */
+	StringInfo	held;			/* frames that wait for gj_send_held(); NULL: none does */
+	MemoryContext context;		/* of body and held */
 	char		socket[108];	/* path of the daemon's socket */
 	pid_t		pid;			/* as seen here; 0: not visible */
 	int			patience_ms;	/* interval of calls of answers(); 0: none */
@@ -203,6 +206,13 @@ extern GjWait gj_wait_socket(GjConnection *conn, int event, GjDeadline *deadline
 extern bool gj_send(GjConnection *conn, enum gj_message type,
 					const void *body, uint32 length,
 					const void *tail, uint32 tail_length);
+
+/*
+ * Makes frames wait for gj_send_held(), which sends them together, so that the
+ * daemon wakes once.  To be called before any answer to them is awaited.
+ */
+extern void gj_hold_frames(GjConnection *conn);
+extern bool gj_send_held(GjConnection *conn);
 
 /*
  * Receives the next frame into conn->frame and conn->body.  If timeout_ms < 0,

@@ -164,6 +164,7 @@ receive(GjConnection *conn, GjDeadline *deadline)
 		gj_fail(conn, "there is no connection to the daemon");
 		return GJ_WAIT_FAILED;
 	}
+	Assert(conn->held == NULL);
 	if (conn->received == 0)
 		gj_drop_fds(conn);
 	wait = read_bytes(conn, (char *) frame, 0, sizeof(*frame), deadline);
@@ -320,5 +321,36 @@ gj_send(GjConnection *conn, enum gj_message type,
 
 	if (conn->fd < 0)
 		return gj_fail(conn, "there is no connection to the daemon");
-	return send_parts(conn, parts, lengthof(parts));
+	if (conn->held == NULL)
+		return send_parts(conn, parts, lengthof(parts));
+	for (Size i = 0; i < lengthof(parts); i++)
+		appendBinaryStringInfo(conn->held, parts[i].iov_base, parts[i].iov_len);
+	return true;
+}
+
+void
+gj_hold_frames(GjConnection *conn)
+{
+	MemoryContext old = MemoryContextSwitchTo(conn->context);
+
+	Assert(conn->held == NULL);
+	conn->held = makeStringInfo();
+	MemoryContextSwitchTo(old);
+}
+
+bool
+gj_send_held(GjConnection *conn)
+{
+	StringInfo	held = conn->held;
+	struct iovec part;
+	bool		ok;
+
+	if (held == NULL)
+		return true;
+	conn->held = NULL;
+	part = (struct iovec) {.iov_base = held->data, .iov_len = held->len};
+	ok = send_parts(conn, &part, 1);
+	pfree(held->data);
+	pfree(held);
+	return ok;
 }

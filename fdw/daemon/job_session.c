@@ -241,6 +241,7 @@ gj_link_open(GjLink *link, const GjPlan *plan, const GjRuntime *runtime,
 	body.json_length = json.len;
 	set_share(&body);
 	link->rewindable = rewindable;
+	gj_hold_frames(&link->conn);
 	ok = gj_send(&link->conn, GJ_OPEN, &body, sizeof(body), json.data, json.len);
 	pfree(json.data);
 	return ok;
@@ -249,6 +250,8 @@ gj_link_open(GjLink *link, const GjPlan *plan, const GjRuntime *runtime,
 bool
 gj_link_admitted(GjLink *link)
 {
+	if (!gj_send_held(&link->conn))
+		return false;
 	return link->admitted ||
 		admitted(link, Min(link->queue_ms, INT_MAX / 2) +
 				 Min(gj_connect_timeout, INT_MAX / 2));

@@ -110,7 +110,7 @@ extern bool gj_link_connect(GjLink *link, const char *socket);
 
 /*
  * Opens a job for the given number of participants, this one included.
- * gj_link_admitted() waits for the answer.
+ * gj_link_admitted() sends this, with the PAGES that follow, and waits for the answer.
  */
 extern bool gj_link_open(GjLink *link, const GjPlan *plan, const GjRuntime *runtime,
 						 int participants, bool rewindable);
