@@ -164,11 +164,11 @@ func packedStripeSizes(bytes int) (sizes []int64) {
 	return sizes
 }
 
-// jointBits divides hash bits between the passes of a join over several devices: the
-// first pass has partitions enough to divide them evenly among the devices, and there
-// always is a second one.
-func jointBits(buildRows int64, chunkRows, mostFirst, mostSecond, devices int) (first, second int) {
-	b := min(partitionBits(buildRows, chunkRows), mostFirst+mostSecond)
+// jointBits divides hash bits, at most as many as given, between the passes of a join over
+// several devices: the first pass has partitions enough to divide them evenly among the
+// devices, and there always is a second one.
+func jointBits(buildRows int64, chunkRows, most, mostFirst, mostSecond, devices int) (first, second int) {
+	b := min(partitionBits(buildRows, chunkRows), most, mostFirst+mostSecond)
 	first = min(max(b/2, b-mostSecond, jointFirst(devices)), mostFirst)
 	return first, max(b-first, 1)
 }

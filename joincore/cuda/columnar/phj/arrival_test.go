@@ -171,12 +171,15 @@ func TestJointBits(t *testing.T) {
 	for _, devices := range []int{1, 2, 3, 8, 16} {
 		for _, rows := range []int64{0, 1, 1 << 20, 1 << 27, 1 << 31} {
 			for _, most := range []int{7, 8} {
-				first, second := jointBits(rows, 4608, most, 8, devices)
+				first, second := jointBits(rows, 4608, maxBits, most, 8, devices)
 				if first < min(most, 3) || 1<<first < 8*devices && first < most || first > most || second < 1 || second > 8 {
 					t.Errorf("%d rows, %d devices: %d and %d bits", rows, devices, first, second)
 				}
 				if want := min(partitionBits(rows, 4608), most+8); first+second < want {
 					t.Errorf("%d rows, %d devices: %d and %d bits are fewer than %d", rows, devices, first, second, want)
+				}
+				if first, second := jointBits(rows, 4608, 11, most, 8, devices); first+second > 11 {
+					t.Errorf("%d rows, %d devices: %d and %d bits are more than 11", rows, devices, first, second)
 				}
 			}
 		}

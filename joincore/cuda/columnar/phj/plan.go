@@ -1,9 +1,36 @@
 package phj
 
-import "slices"
+import (
+	"slices"
+
+	"gpujoin/joincore/costmodel"
+)
 
 // maxBits bounds the bits of both passes.
 const maxBits = 16
+
+// wordBits is up to how many hash bits a histogram has counters of 4 bytes; above, they have 2.
+const wordBits = 15
+
+// counterBytes returns the bytes of a counter of a histogram over some hash bits.
+func counterBytes(b int) int {
+	if b > wordBits {
+		return 2
+	}
+	return 4
+}
+
+// mostBits returns the most hash bits such that as many blocks of a histogram as are on a
+// multiprocessor at a time have a counter for each partition in its shared memory (MG-Join,
+// equation 1). On all GPUs that the kernels run on, which have at least 163 KiB for the one block,
+// that is maxBits: so only a GPU with less would have fewer partitions because of it.
+func mostBits(shared, blocks int) int {
+	b := maxBits
+	for b > 0 && costmodel.MostPartitions(shared, counterBytes(b), blocks) < 1<<b {
+		b--
+	}
+	return b
+}
 
 // partitionBits returns the number of hash bits such that, on average, a partition of
 // the build side fills 9/10 of a work item's chunk.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cuda/kernels"
 )
 
 // kernelList is the kernels that kernels/entry/fused.inc builds, by words of the key.
@@ -365,6 +366,19 @@ func TestSplitBits(t *testing.T) {
 		first, second := splitBits(c.bits, c.mostFirst, c.mostSecond)
 		if first != c.first || second != c.second {
 			t.Errorf("%d bits in passes of %d and %d: %d and %d, want %d and %d", c.bits, c.mostFirst, c.mostSecond, first, second, c.first, c.second)
+		}
+	}
+}
+
+// Counters of 4 bytes for 2^15 partitions take as much memory as those of 2 bytes for 2^16. A GPU
+// that the kernels run on has enough for these.
+func TestMostBits(t *testing.T) {
+	for _, c := range []struct{ shared, blocks, want int }{
+		{227 << 10, 1, 16}, {128 << 10, 1, 16}, {128<<10 - 1, 1, 14}, {227 << 10, 2, 14}, {64 << 10, 2, 13}, {48 << 10, 1, 13}, {4, 1, 0}, {0, 1, 0},
+		{kernels.SharedMemory(8) - kernels.HistogramStatic, 1, maxBits}, {kernels.SharedMemory(9) - kernels.HistogramStatic, 1, maxBits},
+	} {
+		if got := mostBits(c.shared, c.blocks); got != c.want {
+			t.Errorf("%d bytes for %d blocks: %d bits, want %d", c.shared, c.blocks, got, c.want)
 		}
 	}
 }

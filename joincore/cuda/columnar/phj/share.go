@@ -162,7 +162,7 @@ func (x *Share) plan() error {
 	}
 	_, mostSecond := r.fans()
 	mostFirst := log2(min(x.sends[0].Fan&0xffff, x.sends[1].Fan&0xffff))
-	first, second := jointBits(x.cut.Rows[0], r.kernels.match.Rows, mostFirst, mostSecond, x.cut.Devices)
+	first, second := jointBits(x.cut.Rows[0], r.kernels.match.Rows, r.mostBits(), mostFirst, mostSecond, x.cut.Devices)
 	r.bits = first + second
 	if err := r.takeTables(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/kernels"
 )
 
 // plan chooses the kernels for the modes and, the first time, the number of bits.
@@ -51,7 +52,7 @@ func (r *run) find() (first, second int, err error) {
 	}
 	first, second = r.fans()
 	if r.bits < 0 {
-		r.bits = min(partitionBits(r.Join.Build.Rows, r.kernels.match.Rows), first+second)
+		r.bits = min(partitionBits(r.Join.Build.Rows, r.kernels.match.Rows), r.mostBits(), first+second)
 	}
 	return first, second, nil
 }
@@ -115,13 +116,13 @@ func (r *run) countRest() {
 	}
 }
 
-// counterBytes returns the bytes of the histogram's counters in shared memory.
-func (r *run) counterBytes() int {
-	if r.bits > 15 {
-		return 2 << r.bits
-	}
-	return max(16, 4<<r.bits)
+// mostBits returns the most hash bits whose partitions the device's histogram counts.
+func (r *run) mostBits() int {
+	return mostBits(r.state.device.Info().SharedOptin-kernels.HistogramStatic, max(r.kernels.histogram.Blocks, 1))
 }
+
+// counterBytes returns the bytes of the histogram's counters in shared memory.
+func (r *run) counterBytes() int { return max(16, counterBytes(r.bits)<<r.bits) }
 
 // clear zeroes counters and histograms.
 func (r *run) clear() {
