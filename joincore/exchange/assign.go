@@ -25,8 +25,7 @@ type Histograms [2][][]int64
 
 // Limits bound an assignment.
 type Limits struct {
-	// Width is the bytes that a row of each side has on the link and, on the
-	// GPU that receives it, in memory.
+	// Width is the bytes that a row of each side has on the link.
 	Width [2]int64
 	// Copy says which sides' rows may be on several GPUs at once: none that is
 	// returned once for each row, as an outer join returns rows without partner.
@@ -34,8 +33,14 @@ type Limits struct {
 	// Keep says which sides' rows are returned also without partner. Other rows
 	// of partitions that are empty on the other side are not sent at all.
 	Keep [2]bool
-	// Free is the memory of each GPU for rows that it receives, in bytes; nil means no limit.
+	// Worth is how many bytes copies have to save on the links, for each byte of rows that are
+	// joined once more because of them. 0: copies may also cost traffic, where no GPU alone can
+	// join a partition within its share.
+	Worth float64
+	// Free is the memory of each GPU for the rows that it joins, in bytes; nil means no limit.
+	// Held is what a row of each side takes of it, also on the GPU that has the row.
 	Free []int64
+	Held [2]int64
 	// Slack is how many more rows than the mean a GPU may get before cheap traffic stops to
 	// count: 0.1 means a tenth. A GPU that holds most of the input would otherwise join alone.
 	Slack float64
@@ -59,12 +64,16 @@ var ErrMemory = errors.New("the rows to exchange do not fit in the memory of the
 // rows of one side move to some GPUs, rows of the other side are copied to all of these. It
 // starts from the GPUs that hold the moving side and moves what saves more copies than it
 // costs. The cost of a byte is that of the cheapest way between two GPUs without congestion.
-// Large partitions are assigned first; of equally cheap GPUs the one with fewest rows is taken.
+// Large partitions are assigned first, but behind those with a side that is worth copying: rows of
+// their other side stay, and others even out what GPUs have to join. Of equally cheap GPUs the one
+// with fewest rows is taken.
+// ErrMemory: the assignment that it has found exceeds a GPU's memory.
 func Assign(h Histograms, m *mesh.Mesh, l Limits) (*Assignment, error) {
 	a, err := newAssigner(h, m, l)
 	if err != nil {
 		return nil, err
 	}
+	a.smallFirst()
 	for _, p := range a.order {
 		a.partition(p)
 	}
@@ -101,18 +110,25 @@ type assigner struct {
 	parts  int
 	order  []int // partitions, most rows first
 	cost   [][]float64
-	most   int64 // rows of a GPU
-	spare  int64 // rows that copies may add to those of all GPUs
+	least  float64 // cost of a byte between the two closest GPUs
+	most   int64   // rows of a GPU
+	spare  int64   // rows that copies may add to those of all GPUs
+	room   int64   // bytes that they may add
 	rows   []int64
+	held   []int64 // bytes, by GPU
 	to     [2][][]uint64
 
 	singles singles
 }
 
 func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
-	a := &assigner{limits: l, gpus: m.GPUs(), rows: make([]int64, m.GPUs()), cost: costs(m), singles: newSingles(m.GPUs())}
+	a := &assigner{limits: l, gpus: m.GPUs(), rows: make([]int64, m.GPUs()), held: make([]int64, m.GPUs()), cost: costs(m), singles: newSingles(m.GPUs())}
+	a.least = closest(a.cost)
 	if l.Free != nil && len(l.Free) != a.gpus {
 		return nil, fmt.Errorf("%w: the memory of %d GPUs, not %d", ErrTraffic, len(l.Free), a.gpus)
+	}
+	if l.Free != nil && min(l.Held[Build], l.Held[Probe]) < 1 {
+		return nil, fmt.Errorf("%w: rows take %d and %d bytes of memory", ErrTraffic, l.Held[Build], l.Held[Probe])
 	}
 	for side := range h {
 		if len(h[side]) != a.gpus || l.Width[side] < 1 {
@@ -134,6 +150,7 @@ func newAssigner(h Histograms, m *mesh.Mesh, l Limits) (*assigner, error) {
 	a.rank()
 	a.most = int64(math.Ceil(float64(all) / float64(a.gpus) * (1 + l.Slack)))
 	a.spare = a.most*int64(a.gpus) - all
+	a.room = a.roomForCopies()
 	for side := range a.to {
 		a.to[side] = make([][]uint64, a.parts)
 		all := make([]uint64, a.parts*a.gpus)
@@ -164,6 +181,23 @@ func (a *assigner) sum(h Histograms) (all int64, err error) {
 	return all, nil
 }
 
+// roomForCopies returns the bytes of all GPUs' memory that one copy of each row leaves free.
+func (a *assigner) roomForCopies() int64 {
+	if a.limits.Free == nil {
+		return math.MaxInt64
+	}
+	room := int64(0)
+	for _, free := range a.limits.Free {
+		room += free
+	}
+	for side, sums := range a.sums {
+		for _, rows := range sums {
+			room -= rows * a.limits.Held[side]
+		}
+	}
+	return room
+}
+
 // rank orders the partitions by their rows.
 func (a *assigner) rank() {
 	type ranked struct {
@@ -186,6 +220,34 @@ func (a *assigner) rank() {
 	}
 }
 
+// smallFirst moves partitions to the front, in their order, that have a side so small that copies of
+// it may be worth it.
+func (a *assigner) smallFirst() {
+	if a.limits.Worth == 0 {
+		return
+	}
+	var small, others []int
+	for _, p := range a.order {
+		if a.hasSmall(p) {
+			small = append(small, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	a.order = append(small, others...)
+}
+
+// hasSmall reports whether one side of a partition may be copied and is small beside the other.
+func (a *assigner) hasSmall(p int) bool {
+	for copied := Build; copied <= Probe; copied++ {
+		bytes := func(side Side) float64 { return float64(a.sums[side][p] * a.limits.Width[side]) }
+		if a.limits.Copy[copied] && bytes(copied)*a.limits.Worth <= bytes(1-copied) {
+			return true
+		}
+	}
+	return false
+}
+
 // of returns the rows of a partition by GPU.
 func (a *assigner) of(side Side, p int) []int64 {
 	return a.counts[side][p*a.gpus:][:a.gpus]
@@ -199,20 +261,35 @@ func (a *assigner) partition(p int) {
 				if a.limits.Keep[side] && n > 0 {
 					a.to[side][p][g] = 1 << g
 					a.rows[g] += n
+					a.held[g] += n * a.limits.Held[side]
 				}
 			}
 		}
 		return
 	}
-	best := a.single(p)
+	single := a.single(p)
+	best := single
 	for moves := Build; moves <= Probe; moves++ {
-		if a.limits.Copy[1-moves] {
-			if x := a.track(p, moves); a.better(x, best) {
-				best = x
-			}
+		if !a.limits.Copy[1-moves] || !a.worth(single.cost, moves, a.sums[1-moves][p]) {
+			continue // even copies for nothing would not pay
+		}
+		if x := a.track(p, moves); a.allows(x, single) && a.better(x, best) {
+			best = x
 		}
 	}
 	a.take(p, best)
+}
+
+// allows reports whether the copies of a plan save enough, compared with joining the partition
+// on one GPU, and leave memory for one copy of each row of the partitions that follow.
+func (a *assigner) allows(x, single *plan) bool {
+	return x.extra == 0 || a.worth(single.cost-x.cost, x.moves, x.extra) && x.extra*a.limits.Held[1-x.moves] <= max(a.room, 0)
+}
+
+// worth reports whether saved traffic is worth joining rows once more of the side that is
+// copied.
+func (a *assigner) worth(saved float64, moves Side, rows int64) bool {
+	return a.limits.Worth == 0 || saved >= a.limits.Worth*float64(rows*a.limits.Width[1-moves])*a.least
 }
 
 // take assigns a partition by a plan.
@@ -227,20 +304,46 @@ func (a *assigner) take(p int, best *plan) {
 			set[g] = best.set
 		}
 		a.rows[g] += best.rows[g]
+		if best.set>>g&1 != 0 {
+			a.held[g] += a.bytes(p, best, g)
+		}
 	}
 	a.spare -= best.extra
+	if a.limits.Free != nil {
+		a.room -= best.extra * a.limits.Held[1-best.moves]
+	}
+}
+
+// bytes returns the memory that GPU g, one of a plan's, needs for its rows.
+func (a *assigner) bytes(p int, x *plan, g int) int64 {
+	copied := a.sums[1-x.moves][p]
+	return (x.rows[g]-copied)*a.limits.Held[x.moves] + copied*a.limits.Held[1-x.moves]
+}
+
+// lack returns by how many bytes a plan exceeds the memory of one of its GPUs, at most.
+func (a *assigner) lack(p int, x *plan) (most int64) {
+	if a.limits.Free == nil {
+		return 0
+	}
+	for s := x.set; s != 0; s &= s - 1 {
+		g := bits.TrailingZeros64(s)
+		most = max(most, a.held[g]+a.bytes(p, x, g)-a.limits.Free[g])
+	}
+	return most
 }
 
 // within reports whether a plan leaves every GPU within its share of rows, and its copies
 // leave enough of the shares for the partitions that follow.
 func (a *assigner) within(x *plan) bool { return x.most <= a.most && x.extra <= max(a.spare, 0) }
 
-// better says whether a plan is to be preferred: one that leaves every GPU
-// within its share of rows, then the cheaper one, then the more even one. Where
-// no plan stays within the share, the more even one.
+// better says whether a plan is to be preferred: one that fits the memory of every GPU, then
+// one that leaves each within its share of rows, then the cheaper one, then the more even one.
+// Where no plan stays within the share, the more even one.
 func (a *assigner) better(x, y *plan) bool {
 	inX, inY := a.within(x), a.within(y)
 	switch {
+	case x.lacks != y.lacks:
+		return x.lacks < y.lacks
 	case inX != inY:
 		return inX
 	case !inX && x.most != y.most:
@@ -257,7 +360,6 @@ func (a *assigner) result() (*Assignment, error) {
 	for g := range r.Traffic {
 		r.Traffic[g] = make([]int64, a.gpus)
 	}
-	received := make([]int64, a.gpus)
 	for side := range a.to {
 		for p := range a.parts {
 			sets := a.to[side][p]
@@ -269,14 +371,13 @@ func (a *assigner) result() (*Assignment, error) {
 						return nil, fmt.Errorf("%w: no route from %d to %d", ErrTraffic, from, to)
 					}
 					r.Traffic[from][to] += bytes
-					received[to] += bytes
 				}
 			}
 		}
 	}
-	for g, bytes := range received {
-		if a.limits.Free != nil && bytes > a.limits.Free[g] {
-			return nil, fmt.Errorf("%w: %d bytes for GPU %d, which has %d free", ErrMemory, bytes, g, a.limits.Free[g])
+	for g, free := range a.limits.Free {
+		if a.held[g] > free {
+			return nil, fmt.Errorf("%w: %d bytes for GPU %d, which has %d free", ErrMemory, a.held[g], g, free)
 		}
 	}
 	return r, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gpujoin/joincore/mesh"
@@ -60,6 +61,7 @@ func TestEveryPairMeetsOnce(t *testing.T) {
 		for side := range 2 {
 			l.Copy[side], l.Keep[side] = r.IntN(2) == 0, r.IntN(2) == 0
 		}
+		l.Worth = float64(r.IntN(2) * r.IntN(10))
 		a := assign(t, h, m, l)
 		rows := make([]int64, m.GPUs())
 		for p := range h[0][0] {
@@ -197,6 +199,10 @@ func TestAssignmentsFitMemory(t *testing.T) {
 	h := histograms(8, 16, func(side, g, p int) int64 { return 1000 })
 	l := inner
 	l.Free = make([]int64, 8)
+	if _, err := Assign(h, m, l); !errors.Is(err, ErrTraffic) {
+		t.Errorf("rows that take no memory: %v", err)
+	}
+	l.Held = [2]int64{20, 20}
 	if _, err := Assign(h, m, l); !errors.Is(err, ErrMemory) {
 		t.Errorf("no memory: %v", err)
 	}
@@ -213,6 +219,121 @@ func TestAssignmentsFitMemory(t *testing.T) {
 	h[0][3] = h[0][3][:5]
 	if _, err := Assign(h, m, inner); !errors.Is(err, ErrTraffic) {
 		t.Errorf("histograms of different length: %v", err)
+	}
+}
+
+// No GPU gets more than it has memory for, its own rows included, whatever is copied and moved:
+// or there is an error.
+func TestMemoryIsNotExceeded(t *testing.T) {
+	m := dgx1(t)
+	fit, copied := 0, 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		h := histograms(8, 1+r.IntN(30), func(side, g, p int) int64 { return r.Int64N(1 << r.IntN(14)) })
+		l := inner
+		l.Held, l.Slack = [2]int64{1 + r.Int64N(50), 1 + r.Int64N(50)}, 0.3
+		need := int64(0)
+		for side := range h {
+			for _, list := range h[side] {
+				for _, n := range list {
+					need += n * l.Held[side]
+				}
+			}
+		}
+		for range 8 {
+			l.Free = append(l.Free, need/16+r.Int64N(need/4+1))
+		}
+		a, err := Assign(h, m, l)
+		if err != nil {
+			if !errors.Is(err, ErrMemory) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			continue
+		}
+		fit++
+		held := make([]int64, 8)
+		for side := range h {
+			for p, sets := range a.To[side] {
+				for g, to := range sets {
+					copied += max(bits.OnesCount64(to)-1, 0)
+					for ; to != 0; to &= to - 1 {
+						held[bits.TrailingZeros64(to)] += h[side][g][p] * l.Held[side]
+					}
+				}
+			}
+		}
+		for g := range held {
+			if held[g] > l.Free[g] {
+				t.Errorf("seed %d: %d bytes on GPU %d, which has %d", seed, held[g], g, l.Free[g])
+			}
+		}
+	}
+	if fit < 50 || copied == 0 {
+		t.Errorf("%d assignments fit, with %d copies", fit, copied)
+	}
+}
+
+// Memory that only one copy of each row leaves free is not taken by copies, which would be
+// cheaper.
+func TestCopiesLeaveMemory(t *testing.T) {
+	m := dgx1(t)
+	h := histograms(8, 16, func(side, g, p int) int64 { return []int64{10, 1000}[side] })
+	l := inner
+	l.Held = [2]int64{8, 8}
+	for _, c := range []struct {
+		rows   int64 // of a GPU
+		copies bool
+	}{{16 * 1010, false}, {16*1010 + 16*8*10, true}} {
+		l.Free = nil
+		for range 8 {
+			l.Free = append(l.Free, c.rows*8)
+		}
+		a := assign(t, h, m, l)
+		copied := 0
+		for p := range 16 {
+			if bits.OnesCount64(a.To[Build][p][0]) > 1 {
+				copied++
+			}
+		}
+		if c.copies != (copied == 16) || !c.copies && copied > 0 {
+			t.Errorf("memory for %d rows a GPU: %d partitions are copied", c.rows, copied)
+		}
+	}
+}
+
+// A GPU that has less memory than others joins fewer rows.
+func TestLessMemoryLessRows(t *testing.T) {
+	m := dgx1(t)
+	h := histograms(8, 64, func(side, g, p int) int64 { return 1000 })
+	l := inner
+	l.Held, l.Free = [2]int64{8, 8}, slices.Repeat([]int64{8 * 8 * 64 * 1000}, 8)
+	l.Free[3] = 8 * 16000 * 2
+	if a := assign(t, h, m, l); a.Rows[3] != 2*16000 {
+		t.Errorf("GPU 3 joins %d rows", a.Rows[3])
+	}
+}
+
+// A side is copied if that saves enough: between two GPUs whose rows are alike, a probe row of
+// each saves one on the link, and a build row of each costs one there and two that are joined.
+func TestCopiesAreWorthIt(t *testing.T) {
+	m, err := machines.Mesh("hgx-h100")
+	if err == nil {
+		m, err = m.Restrict([]int{0, 1})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := inner
+	for _, c := range []struct {
+		worth  float64
+		probe  int64
+		copied bool
+	}{{1, 290, false}, {1, 310, true}, {8, 1690, false}, {8, 1710, true}} {
+		l.Worth = c.worth
+		a := assign(t, histograms(2, 1, func(side, _, _ int) int64 { return []int64{100, c.probe}[side] }), m, l)
+		if got := a.To[Build][0][0] == 3; got != c.copied || a.To[Probe][0][0] == 3 {
+			t.Errorf("worth %g, %d probe rows: copied %v", c.worth, c.probe, got)
+		}
 	}
 }
 

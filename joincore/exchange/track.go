@@ -16,6 +16,7 @@ type plan struct {
 	rows  []int64 // that each GPU gets
 	most  int64   // rows of the GPU with most rows after it
 	extra int64   // rows that are joined beyond one copy of each
+	lacks int64   // bytes by which it exceeds a GPU's memory
 }
 
 // singles is memory for the plans of one partition. An exchange waits for its assignment,
@@ -52,7 +53,7 @@ func (a *assigner) single(p int) *plan {
 			x.cost += bytes * a.cost[g][to]
 		}
 		x.rows[to] = rows
-		x.most = a.mostAfter(x.rows)
+		x.most, x.lacks = a.mostAfter(x.rows), a.lack(p, x)
 		if best == nil || a.better(x, best) {
 			best = x
 		}
@@ -115,6 +116,7 @@ func (a *assigner) track(p int, moves Side) *plan {
 			}
 		}
 		if best.set == 0 || !a.better(&best.plan, x) {
+			x.lacks = a.lack(p, x)
 			return x
 		}
 		x.rows[best.from], x.rows[best.to] = 0, x.rows[best.to]+best.more
@@ -173,6 +175,18 @@ func (a *assigner) mostAfter(rows []int64) int64 {
 
 // unreachable is the cost of a byte between GPUs that nothing connects.
 const unreachable = 1e9
+
+// closest returns the least cost of a byte between two GPUs; 0 if there is one GPU.
+func closest(cost [][]float64) (least float64) {
+	for from, row := range cost {
+		for to, c := range row {
+			if from != to && (least == 0 || c < least) {
+				least = c
+			}
+		}
+	}
+	return least
+}
 
 // costs returns the cost of a byte between each two GPUs, in nanoseconds: by the
 // bandwidth of the widest way, as packets are pipelined.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
 	"gpujoin/testsupport/bulk"
@@ -117,6 +119,42 @@ func TestTreesOfTeams(t *testing.T) {
 		}
 		if n := met.Load(); n < int64(trees/4) {
 			t.Errorf("%d members: %d of %d trees had a meeting", members, n, trees)
+		}
+	}
+}
+
+// Members get the rows of a side that is small whole, where that saves bytes: these are as many as
+// exchange.Assign says, and fewer than those of the other side, which stays.
+func TestATeamCopiesSmallSides(t *testing.T) {
+	for _, members := range []int{2, 3, 8} {
+		for _, small := range []int{20, 600} {
+			inputs := []*joincore.Relation{
+				suite.Keyed(small, func(row int) uint64 { return uint64(row) }),
+				suite.Keyed(800, func(row int) uint64 { return uint64(row % small) }),
+			}
+			plan := suite.PairPlan(inputs[0], inputs[1])
+			var list []device.Provider
+			var copied, assigned int64
+			for _, p := range apart(members) {
+				list = append(list, &bulk.Member{Provider: bulk.Provider{Inner: p}, Assigned: func(a *exchange.Assignment) {
+					for _, bytes := range slices.Concat(a.Traffic...) {
+						assigned += bytes
+					}
+					for _, sets := range slices.Concat(a.To[:]...) {
+						if slices.ContainsFunc(sets, func(set uint64) bool { return bits.OnesCount64(set) > 1 }) {
+							copied++
+						}
+					}
+				}})
+			}
+			p := multi.Together(list[0].Name(), list, costmodel.Exchange)
+			stats := suite.Check(t, fmt.Sprintf("%d members, %d rows", members, small), p, plan, inputs, 100, exec.Options{})
+			if stats.Sent != assigned || (copied > 0) != (small == 20) || stats.Alone != "" {
+				t.Errorf("%d members, %d rows: %d bytes sent, %d assigned, %d partitions copied, %+v", members, small, stats.Sent, assigned, copied, stats)
+			}
+			if most := int64(16 * 20 * members); small == 20 && (assigned == 0 || assigned > most) {
+				t.Errorf("%d members: %d bytes for copies of %d rows", members, assigned, small)
+			}
 		}
 	}
 }

@@ -4,17 +4,24 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exchange"
+	"gpujoin/joincore/mesh"
+	"gpujoin/testsupport/machines"
 )
 
 // Member is a Provider whose executions exchange rows with those on other devices, through the
-// memory of the host. A row travels with the columns that the join is told to keep. All others
-// are NULL where it arrives, so a plan that reads more of it returns wrong rows.
+// memory of the host: exchange.Assign decides where rows go, and may copy rows of one side of a
+// partition to several devices. A row travels with the columns that the join is told to keep. All
+// others are NULL where it arrives, so a plan that reads more of it returns wrong rows.
 type Member struct {
 	Provider
+	// Assigned, if there is one, gets the assignment of rows to the devices of a meeting.
+	Assigned func(*exchange.Assignment)
 	// Hook, if there is one, is called at each moment of a meeting. If it returns an error, the
 	// execution fails there.
 	Hook func(ctx context.Context, when Moment, member int) error
@@ -43,9 +50,12 @@ func (p *Member) Exchanges(members []device.Provider, x *device.Exchange) error 
 
 // Team implements multi's exchanger.
 func (p *Member) Team(members []device.Provider, x *device.Exchange) []any {
-	t := &team{exchange: x, hook: p.Hook}
+	t := &team{exchange: x, hook: p.Hook, assigned: p.Assigned}
 	if t.hook == nil {
 		t.hook = func(context.Context, Moment, int) error { return nil }
+	}
+	if t.assigned == nil {
+		t.assigned = func(*exchange.Assignment) {}
 	}
 	t.meeting = device.NewMeeting(len(members), t.work)
 	out := make([]any, len(members))
@@ -68,6 +78,7 @@ func (p *Member) Open(mem joincore.Memory, opt device.Options) (device.Device, e
 type team struct {
 	exchange *device.Exchange
 	hook     func(ctx context.Context, when Moment, member int) error
+	assigned func(*exchange.Assignment)
 	meeting  *device.Meeting[*rowsOf, *rowsOf]
 }
 
@@ -76,6 +87,7 @@ type attendance struct {
 	*team
 	member int
 	came   atomic.Bool
+	sent   atomic.Int64 // bytes between devices; those of all are the first one's
 }
 
 // rowsOf are rows of both sides of the join, build side first: the columns of each, and what they are
@@ -83,24 +95,36 @@ type attendance struct {
 type rowsOf struct {
 	sides [2]*joincore.Relation
 	keys  [2]*device.Key
+	sent  int64
 }
 
-// work divides the rows of all members by their keys.
+// work brings rows to the members that the assignment says.
 func (t *team) work(ctx context.Context, parts []*rowsOf) ([]*rowsOf, error) {
 	if err := t.hook(ctx, At, 0); err != nil {
 		return nil, err
 	}
+	a, err := t.assign(parts)
+	if err != nil {
+		return nil, err
+	}
+	t.assigned(a)
 	out := make([]*rowsOf, len(parts))
 	for m := range out {
 		out[m] = &rowsOf{keys: parts[0].keys}
 		for side := range out[m].sides {
 			out[m].sides[side] = &joincore.Relation{Columns: parts[0].sides[side].Columns}
-			for _, p := range parts {
+			for from, p := range parts {
 				r := p.sides[side]
 				for i := range r.Segments {
-					s := pick(r, &r.Segments[i], func(row int) bool { return owner(&r.Segments[i], r.Columns, p.keys[side], row, len(parts)) == m })
+					s := pick(r, &r.Segments[i], func(row int) bool {
+						at := partition(&r.Segments[i], r.Columns, p.keys[side], row)
+						return at >= 0 && a.To[side][at][from]>>m&1 != 0
+					})
 					if s.Rows > 0 {
 						out[m].sides[side].Segments = append(out[m].sides[side].Segments, s)
+					}
+					if from != m {
+						out[0].sent += int64(s.Rows) * t.width(p.keys[side])
 					}
 				}
 			}
@@ -109,9 +133,68 @@ func (t *team) work(ctx context.Context, parts []*rowsOf) ([]*rowsOf, error) {
 	return out, nil
 }
 
-// owner returns the member that joins a row: by its key, modulo their number; -1 if a part of the
-// key is NULL.
-func owner(s *joincore.Segment, columns []joincore.Column, key *device.Key, row, members int) int {
+// Of an assignment: the number of partitions, how many more rows than the mean a member may get, and
+// what a copy has to save.
+const (
+	partitions = 64
+	slack      = 0.5
+	worth      = 1
+)
+
+// assign decides which members get the rows of each partition, by those that all have.
+func (t *team) assign(parts []*rowsOf) (*exchange.Assignment, error) {
+	m, err := meshOf(len(parts))
+	if err != nil {
+		return nil, err
+	}
+	l := exchange.Limits{Copy: [2]bool{true, true}, Worth: worth, Slack: slack}
+	var h exchange.Histograms
+	for side := range h {
+		l.Width[side] = t.width(parts[0].keys[side])
+		for _, p := range parts {
+			counts, r := make([]int64, partitions), p.sides[side]
+			for i := range r.Segments {
+				for row := range r.Segments[i].Rows {
+					if at := partition(&r.Segments[i], r.Columns, p.keys[side], row); at >= 0 {
+						counts[at]++
+					}
+				}
+			}
+			h[side] = append(h[side], counts)
+		}
+	}
+	return exchange.Assign(h, m, l)
+}
+
+// meshes has what meshOf has returned: to make one takes longer than most meetings.
+var meshes sync.Map
+
+// meshOf returns the mesh of some members, whose links are alike.
+func meshOf(members int) (*mesh.Mesh, error) {
+	if m, ok := meshes.Load(members); ok {
+		return m.(*mesh.Mesh), nil
+	}
+	gpus := make([]int, members)
+	for i := range gpus {
+		gpus[i] = i
+	}
+	m, err := machines.Mesh("hgx-h200")
+	if err == nil {
+		m, err = m.Restrict(gpus)
+	}
+	if err == nil {
+		meshes.Store(members, m)
+	}
+	return m, err
+}
+
+// width returns the bytes of a row of the side with a key.
+func (t *team) width(key *device.Key) int64 {
+	return t.exchange.RowBytes(t.exchange.Side(key.Parts[0].Column.Input))
+}
+
+// partition returns the partition of a row, by its key; -1 if a part of the key is NULL.
+func partition(s *joincore.Segment, columns []joincore.Column, key *device.Key, row int) int {
 	sum := uint64(0)
 	for _, p := range key.Parts {
 		v, width := &s.Columns[p.Column.Column], columns[p.Column.Column].Width
@@ -125,7 +208,7 @@ func owner(s *joincore.Segment, columns []joincore.Column, key *device.Key, row,
 		shift := 64 - 8*width
 		sum = 31*sum + uint64(int64(value)<<shift>>shift) // equal integers of different widths
 	}
-	return int(sum % uint64(members))
+	return int(sum % partitions)
 }
 
 // pick returns the rows of a segment of columns of fixed width for which take is true. Columns of
@@ -187,6 +270,14 @@ func (d *attending) Prepare(ctx context.Context, spec *device.JoinSpec, build de
 	return &meetingJoin{d: d, spec: spec, build: s}, nil
 }
 
+// Exchanged returns how many bytes devices have sent to each other, and over how many links.
+func (d *attending) Exchanged() (bytes int64, hops int) {
+	if bytes = d.sent.Load(); bytes > 0 {
+		hops = 1
+	}
+	return bytes, hops
+}
+
 // meetingJoin is the join at which a device meets others. It imports the rows that it gets in the
 // place of its own, and joins them like any others.
 type meetingJoin struct {
@@ -218,6 +309,7 @@ func (j *meetingJoin) Probe(ctx context.Context, probe device.Space, emit func(d
 	if err != nil {
 		return err
 	}
+	j.d.sent.Store(got.sent)
 	err = j.join(ctx, got, emit)
 	j.report.Algorithm += "+exchange"
 	j.report.BuildRows, j.report.ProbeRows = own.sides[0].Rows(), own.sides[1].Rows()

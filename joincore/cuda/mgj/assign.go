@@ -1,6 +1,7 @@
 package mgj
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -14,9 +15,10 @@ import (
 type Strategy int
 
 const (
-	// Exchange moves each partition to one GPU that joins it. If a hot key has made a
-	// partition so large that its GPU would have most of the work, its build rows are
-	// copied to all GPUs instead, and its probe rows stay.
+	// Exchange moves each partition to one GPU that joins it. If one side of it is so small
+	// that copies save much traffic, its rows are copied to the GPUs that have rows of the other
+	// side, which stay (selective broadcast). If a hot key has made a partition so large that
+	// its GPU would have most of the work, its build rows are copied to all GPUs.
 	Exchange Strategy = iota
 	// Replicate copies the build side to all GPUs. Probe rows stay.
 	Replicate
@@ -65,41 +67,131 @@ const leastRepeated = 0.8 * leastHot
 // slack is how many more rows than the mean a GPU may join to save traffic.
 const slack = 0.01
 
-// receivers returns the sets of GPUs that get the rows of each side, partition and GPU.
-// width is the bytes of a row of each side, fullest the GPU with most rows.
-func (s Strategy) receivers(h exchange.Histograms, m *mesh.Mesh, width [2]int64, fullest int) (to [2][][]uint64, err error) {
+// worth is how many bytes the copies of a small side save on links, at least, for each byte of
+// its rows that is joined once more. Passes and match read and write such a row three times, in
+// memory that is about ten times as fast as the links: so they pay even if passes hide half of
+// what they save. Rows that lie evenly on two GPUs are copied if the other side has more than 17
+// times as many.
+const worth = 8
+
+// room is the memory that GPUs have for the rows that they join.
+type room struct {
+	held [2]int64 // what a row of each side takes, in bytes
+	free []int64  // by GPU
+}
+
+// assignment says where the rows of a join go.
+type assignment struct {
+	to     [2][][]uint64 // the sets of GPUs that get rows, by side, partition and GPU
+	copied int           // partitions of which a small side is copied
+	bytes  int64         // that are sent, if the counts are exact
+}
+
+// assign decides where rows go. h are the rows of the sides, width is the bytes of a row of each
+// side, fullest the GPU with most rows. Rows of small sides are copied as far as there is room for
+// them; nil: none are.
+func (s Strategy) assign(h exchange.Histograms, m *mesh.Mesh, width [2]int64, fullest int, r *room) (a assignment, err error) {
 	gpus, partitions := len(h[0]), len(h[0][0])
 	whole := slices.Repeat([]bool{true}, partitions) // that are not assigned one by one
 	if s == Exchange {
 		whole = hotPartitions(h)
-		a, err := exchange.Assign(without(h, whole), m, exchange.Limits{Width: width, Slack: slack})
+		each, err := assignEach(h, whole, m, width, r)
 		if err != nil {
-			return to, fmt.Errorf("mgj: %w", err)
+			return a, fmt.Errorf("mgj: %w", err)
 		}
-		to = a.To
+		a.to = each.To
+		if r != nil {
+			a.copied = broadcast(a.to)
+		}
 	}
-	for side := range to {
-		if to[side] == nil {
-			to[side] = make([][]uint64, partitions)
+	for side := range a.to {
+		if a.to[side] == nil {
+			a.to[side] = make([][]uint64, partitions)
 		}
 		for p := range partitions {
 			if !whole[p] {
 				continue
 			}
-			to[side][p] = make([]uint64, gpus)
+			a.to[side][p] = make([]uint64, gpus)
 			for g := range gpus {
 				switch {
 				case s == Alone:
-					to[side][p][g] = 1 << fullest
+					a.to[side][p][g] = 1 << fullest
 				case side == int(exchange.Build):
-					to[side][p][g] = 1<<gpus - 1
+					a.to[side][p][g] = 1<<gpus - 1
 				default:
-					to[side][p][g] = 1 << g
+					a.to[side][p][g] = 1 << g
+				}
+			}
+		}
+		a.bytes += crossing(h[side], a.to[side]) * width[side]
+	}
+	if a.copied > 0 {
+		err = meetOnce(a.to)
+	}
+	return a, err
+}
+
+// assignEach assigns the partitions that are not marked. If memory is too short for a bound to be
+// kept, nothing is copied, and the join finds out by exact counts whether it fits.
+func assignEach(h exchange.Histograms, marked []bool, m *mesh.Mesh, width [2]int64, r *room) (*exchange.Assignment, error) {
+	left, l := without(h, marked), exchange.Limits{Width: width, Slack: slack}
+	if r == nil {
+		return exchange.Assign(left, m, l)
+	}
+	bound := l
+	bound.Copy, bound.Worth = [2]bool{true, true}, worth
+	bound.Held, bound.Free = r.held, r.without(h, marked)
+	a, err := exchange.Assign(left, m, bound)
+	if errors.Is(err, exchange.ErrMemory) {
+		return exchange.Assign(left, m, l)
+	}
+	return a, err
+}
+
+// without returns the memory that the marked partitions leave, whose build rows are copied to
+// all GPUs, and whose probe rows stay.
+func (r *room) without(h exchange.Histograms, marked []bool) []int64 {
+	free := slices.Clone(r.free)
+	for p, m := range marked {
+		if !m {
+			continue
+		}
+		build := int64(0)
+		for _, counts := range h[exchange.Build] {
+			build += counts[p]
+		}
+		for g := range free {
+			free[g] -= build*r.held[exchange.Build] + h[exchange.Probe][g][p]*r.held[exchange.Probe]
+		}
+	}
+	return free
+}
+
+// broadcast returns the number of partitions of which rows go to several GPUs.
+func broadcast(to [2][][]uint64) (n int) {
+	several := func(set uint64) bool { return set&(set-1) != 0 }
+	for p := range to[0] {
+		if slices.ContainsFunc(to[0][p], several) || slices.ContainsFunc(to[1][p], several) {
+			n++
+		}
+	}
+	return n
+}
+
+// meetOnce returns an error if rows of a partition meet on two GPUs or on none: an inner join would
+// return a row twice or not at all. So of each partition one side at most is copied.
+func meetOnce(to [2][][]uint64) error {
+	for p, build := range to[exchange.Build] {
+		for i, b := range build {
+			for k, probe := range to[exchange.Probe][p] {
+				if b != 0 && probe != 0 && bits.OnesCount64(b&probe) != 1 {
+					return fmt.Errorf("mgj: rows of partition %d on GPUs %d and %d meet on the GPUs %b", p, i, k, b&probe)
 				}
 			}
 		}
 	}
-	return to, nil
+	return nil
 }
 
 // hotPartitions marks partitions whose probe side alone is half of what a GPU is to join,
@@ -243,6 +335,39 @@ func outputRows(all int64, i int, probe []int64) int64 {
 	}
 	rows := partOf(all, probe[i], total)
 	return rows + rows/64 + 4096
+}
+
+// shares returns numbers of rows by GPU that are in proportion to the result's rows on each: the
+// probe rows that it joins and, of a partition whose probe rows are copied, the part of them that
+// it has of the partition's build rows. build and probe are counts by flow, GPU and partition.
+func shares(build, probe [][][]int64, to [2][][]uint64) []int64 {
+	rows := make([]int64, len(probe[0]))
+	for p, sets := range to[exchange.Probe] {
+		several := slices.ContainsFunc(sets, func(set uint64) bool { return set&(set-1) != 0 })
+		own, all := make([]int64, len(rows)), int64(0) // build rows of the partition
+		if several {
+			for _, counts := range build {
+				for from, list := range counts {
+					for set := to[exchange.Build][p][from]; set != 0; set &= set - 1 {
+						own[bits.TrailingZeros64(set)] += list[p]
+						all += list[p]
+					}
+				}
+			}
+		}
+		for _, counts := range probe {
+			for from, list := range counts {
+				for set := sets[from]; set != 0; set &= set - 1 {
+					g, n := bits.TrailingZeros64(set), list[p]
+					if several {
+						n = partOf(n, own[g], all)
+					}
+					rows[g] += n
+				}
+			}
+		}
+	}
+	return rows
 }
 
 // partOf returns how many of all rows a part of a whole has, rounded down. A part larger than

@@ -39,6 +39,21 @@ func even(gpus, partitions int, rows int64) [][]int64 {
 	return h
 }
 
+// assigned returns the assignment of rows of 12 bytes to GPUs with equal links.
+func assigned(t *testing.T, s Strategy, h exchange.Histograms, r *room) assignment {
+	t.Helper()
+	a, err := s.assign(h, equalLinks(t, len(h[0])), [2]int64{12, 12}, 0, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// plenty is memory for all rows.
+func plenty(gpus int) *room {
+	return &room{held: [2]int64{24, 24}, free: slices.Repeat([]int64{1 << 50}, gpus)}
+}
+
 // Wherever a probe row goes, it meets every build row of its partition once.
 func TestRowsMeet(t *testing.T) {
 	for _, gpus := range []int{1, 2, 3, 4, 8} {
@@ -46,10 +61,7 @@ func TestRowsMeet(t *testing.T) {
 			h := exchange.Histograms{even(gpus, 64, 100), even(gpus, 64, 200)}
 			h[exchange.Probe][0][3] = 1 << 20 // a hot key
 			h[exchange.Build][gpus-1][5] = 0
-			to, err := s.receivers(h, equalLinks(t, gpus), [2]int64{12, 12}, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			to := assigned(t, s, h, nil).to
 			for p := range 64 {
 				for probing := range gpus {
 					for building := range gpus {
@@ -74,10 +86,7 @@ func TestRowsMeet(t *testing.T) {
 
 func TestExchangeIsEven(t *testing.T) {
 	h := exchange.Histograms{even(2, 128, 1<<20), even(2, 128, 1<<21)}
-	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := assigned(t, Exchange, h, nil).to
 	for side, want := range []int64{1 << 27, 1 << 28} {
 		rows := received(h[side], to[side])
 		if rows[0] != want || rows[1] != want {
@@ -113,11 +122,7 @@ func TestEstimated(t *testing.T) {
 	}
 	empty := estimated(make([]int64, 8), phj.Even(3))
 	h := exchange.Histograms{even(2, 8, 10), {empty, empty}}
-	to, err := Exchange.receivers(h, equalLinks(t, 2), [2]int64{12, 12}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for p, sets := range to[1] {
+	for p, sets := range assigned(t, Exchange, h, nil).to[1] {
 		if sets[0] == 0 || sets[1] == 0 {
 			t.Errorf("rows of partition %d go nowhere: %b", p, sets)
 		}
@@ -134,10 +139,7 @@ func TestEvenRowsAreSent(t *testing.T) {
 			for range gpus {
 				h[1] = append(h[1], estimated(evenRows(ranges.First(rows), partitions), ranges))
 			}
-			to, err := Exchange.receivers(h, equalLinks(t, gpus), [2]int64{12, 12}, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			to := assigned(t, Exchange, h, plenty(gpus)).to
 			for p := range partitions {
 				for g := range gpus {
 					if to[exchange.Probe][p][g] == 0 {
@@ -227,7 +229,7 @@ func BenchmarkAssign(b *testing.B) {
 	}
 	h := exchange.Histograms{even(2, 128, 1<<20), even(2, 128, 1<<21)}
 	for b.Loop() {
-		if _, err := Exchange.receivers(h, m, [2]int64{12, 12}, 0); err != nil {
+		if _, err := Exchange.assign(h, m, [2]int64{12, 12}, 0, plenty(2)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -118,6 +118,34 @@ func TestRowIDs(t *testing.T) {
 	})
 }
 
+// Rows of a side that is much smaller than the other one are copied, which sends fewer bytes, and
+// as many as the assignment says. The result is the same.
+func TestSmallSidesAreCopiedBetweenGPUs(t *testing.T) {
+	onGroups(t, func(r *columnartest.Rig, b *bed) {
+		for _, rows := range [][2]int{{100, 30001}, {30001, 100}} {
+			for _, keyBytes := range []int{4, 8} {
+				for _, widths := range [][2][]int{two, {{1, 2}, {4}}, {many(9, 4), {8, 4}}} {
+					c := some(rows[0], rows[1], keyBytes, widths, columnartest.Spread(100))
+					for _, build := range []placement{evenly, uneven} {
+						sent := map[bool]int64{}
+						for _, without := range []bool{false, true} {
+							r.Inner(b.join(Options{NoCopies: without, Ranges: evenRanges(1, 1)}, build, evenly), c)
+							sent[without] = b.report.Bytes
+							if copies := b.report.Copies; (copies > 0) != (len(b.members) > 1 && !without) || b.report.Bytes != b.report.Assigned {
+								t.Errorf("%d x %d rows, no copies: %v: %d partitions are copied, %d bytes sent of %d", rows[0], rows[1], without, copies, b.report.Bytes, b.report.Assigned)
+							}
+						}
+						if len(b.members) > 1 && sent[false] >= sent[true] {
+							t.Errorf("%d x %d rows: %d bytes are sent with copies, %d without", rows[0], rows[1], sent[false], sent[true])
+						}
+					}
+					r.Inner(b.join(Options{}, evenly, uneven), c)
+				}
+			}
+		}
+	})
+}
+
 // A filter of the build keys of all GPUs drops no row that has a match.
 func TestFilter(t *testing.T) {
 	onGroups(t, func(r *columnartest.Rig, b *bed) {

@@ -93,7 +93,7 @@ func (j *join) takeBypass(counts *phj.KeyCounts) (taken bool, err error) {
 	receives := [2]int64{j.cut.Rows[0], allCold}
 	if j.options.Strategy == Exchange {
 		for side := range receives {
-			receives[side] = receives[side]/gpus*9/8 + 1<<16
+			receives[side] = spared(receives[side] / gpus)
 		}
 	}
 	// Result rows of cold keys: one GPU joins all of the most frequent one.

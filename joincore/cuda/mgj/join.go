@@ -34,6 +34,8 @@ type Options struct {
 	// Blocks is how many blocks of a GPU store rows into the memory of others, each on a
 	// multiprocessor of its own; 0: about three of five.
 	Blocks int
+	// NoCopies: an exchange copies no small side of a partition to several GPUs.
+	NoCopies bool
 }
 
 // Report has the costs of a join.
@@ -47,6 +49,10 @@ type Report struct {
 	Copied   live.Stats  // if rows are staged
 	// Host has the steps of the host, with the ms from entry to the end of each.
 	Host []columnar.Phase
+	// Copies is the number of partitions of which a small side was copied to several GPUs, and
+	// Assigned the bytes that the assignment of partitions expected to be sent.
+	Copies   int
+	Assigned int64
 	// HotKeys is the number of keys whose probe rows were joined where they are, without
 	// being partitioned or sent.
 	HotKeys int
@@ -85,6 +91,8 @@ func (j *join) lighten(err error, o *Options) bool {
 	switch {
 	case budget && j.cut.Way == phj.Copy:
 		o.Way = WayStore
+	case budget && j.report.Copies > 0:
+		o.NoCopies = true
 	case j.report.HotKeys > 0 && (budget || errors.Is(err, phj.ErrBypass)):
 		o.Bypass = BypassNever
 	default:
@@ -170,6 +178,7 @@ type join struct {
 	cold    []int64 // probe rows without a hot key, by GPU, as estimated; nil: hot keys are joined like others
 
 	first  [2][][]int64    // rows of the first ranges by side, GPU and partition
+	expect [][]int64       // rows of the probe side by GPU and partition, as the first range promises
 	to     [2][][]uint64   // the GPUs that get rows, by side, partition and GPU
 	counts [][][]int64     // rows by flow, GPU and partition
 	staged [][][]phj.Block // by flow, sender and receiver, unless rows are stored

@@ -58,10 +58,31 @@ func (j *join) decide() error {
 		h[exchange.Probe] = append(h[exchange.Probe], estimated(probe, j.cut.Ranges[1]))
 	}
 	width := [2]int64{j.shares[0].RowBytes(0), j.shares[0].RowBytes(1)}
-	var err error
-	j.to, err = j.options.Strategy.receivers(h, j.group.mesh, width, fullest(j.parts))
+	a, err := j.options.Strategy.assign(h, j.group.mesh, width, fullest(j.parts), j.room())
+	j.to, j.expect = a.to, h[exchange.Probe]
+	j.report.Copies, j.report.Assigned = a.copied, a.bytes
 	return err
 }
+
+// room returns the memory that the GPUs have for the rows that they join; nil if none may be
+// copied.
+func (j *join) room() *room {
+	if j.options.Strategy != Exchange || j.options.NoCopies {
+		return nil
+	}
+	r := &room{held: [2]int64{j.shares[0].HeldBytes(0), j.shares[0].HeldBytes(1)}}
+	for _, x := range j.shares {
+		r.free = append(r.free, x.Room(partOf(j.cut.OutputRows, j.evenProbe(), j.cut.Rows[1])))
+	}
+	return r
+}
+
+// evenProbe returns the probe rows that each GPU joins in an exchange, if they are even, and some to
+// spare.
+func (j *join) evenProbe() int64 { return spared(j.cut.Rows[1] / int64(len(j.shares))) }
+
+// spared adds to an expected number of rows what counts may differ from it.
+func spared(rows int64) int64 { return rows*9/8 + 1<<16 }
 
 // addCounts adds the counts of a GPU's flows from the given one on.
 func (j *join) addCounts(gpu, flow int, counts [][]int64) {
@@ -169,10 +190,11 @@ func (j *join) fits(builds int) bool {
 			build[i] += n
 		}
 	}
+	expected := received(j.expect, j.to[1])
 	for i, x := range j.shares {
 		probe, blocks := j.cut.Rows[1], [2]int64{}
 		if j.options.Strategy == Exchange {
-			probe = probe/int64(len(j.shares))*9/8 + 1<<16
+			probe = max(j.evenProbe(), spared(expected[i]))
 		}
 		if j.cut.Way == phj.Copy {
 			blocks = j.inBlocks(i, builds)
@@ -185,7 +207,7 @@ func (j *join) fits(builds int) bool {
 }
 
 // inBlocks returns the rows of each side that GPU i has in blocks for others: those of the build
-// side in the given number of flows, and an even part of those of the probe side, if they
+// side in the given number of flows, and those of the probe side that can be expected, if they
 // move.
 func (j *join) inBlocks(i, builds int) (rows [2]int64) {
 	for _, counts := range j.counts[:builds] {
@@ -196,7 +218,14 @@ func (j *join) inBlocks(i, builds int) (rows [2]int64) {
 		}
 	}
 	if n := int64(len(j.shares)); j.options.Strategy == Exchange {
-		rows[1] = j.shares[i].Rows(1) / n * (n - 1) * 9 / 8
+		rows[1] = j.shares[i].Rows(1) / n * (n - 1)
+		leaving := int64(0)
+		for r := range j.shares {
+			if r != i {
+				leaving += receivedOf(j.expect[i], j.to[1], i, r)
+			}
+		}
+		rows[1] = max(rows[1], leaving) * 9 / 8
 	}
 	return rows
 }
@@ -227,11 +256,15 @@ func (j *join) placeSide(side int, flows [][][]int64) (assigned []phj.Assigned, 
 		j.blocks = append(j.blocks, blocks)
 		j.report.Bytes += leave * j.shares[0].RowBytes(side)
 	}
+	parts := rows
+	if side == 1 && j.report.Copies > 0 {
+		parts = shares(j.counts[:j.shares[0].Builds()], flows, j.to)
+	}
 	for i, x := range j.shares {
 		if side == 0 {
 			err = x.TakeBuild(rows[i], next[i])
 		} else {
-			err = x.TakeProbe(rows[i], next[i], outputRows(j.cut.OutputRows, i, rows))
+			err = x.TakeProbe(rows[i], next[i], outputRows(j.cut.OutputRows, i, parts))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("GPU %d: %w", i, err)

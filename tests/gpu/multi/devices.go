@@ -131,7 +131,11 @@ func (b *bench) links() (*mesh.Mesh, error) {
 
 // fill makes a case's inputs on the first device, and gives each device its part.
 func (d *devices) fill(ctx context.Context, c joinCase) ([]columnar.Join, error) {
-	if err := d.data.Make(ctx, c.Case); err != nil {
+	fill := d.data.Make
+	if c.colocated {
+		fill = d.makeColocated
+	}
+	if err := fill(ctx, c.Case); err != nil {
 		return nil, err
 	}
 	parts := make([]columnar.Join, len(d.members))

@@ -32,9 +32,12 @@ type joinResult struct {
 	MS        float64 // of the host, from entry to return
 	Ratio     float64 // of the time on one device
 	GB        float64 // sent to other devices
+	Assigned  float64 // GB that the assignment of partitions expected to be sent
 	Sent      [][]float64
 	Phases    []string // of each device
-	refused   error    // joincore.ErrBudget or ErrUnsupported: the case is not joined this way
+	// ofNoCopies has the time and the bytes by those without copies of small sides; 0: not compared.
+	ofNoCopies [2]float64
+	refused    error // joincore.ErrBudget or ErrUnsupported: the case is not joined this way
 }
 
 const (
@@ -42,6 +45,9 @@ const (
 	ofOne  = "of one"
 	ofBest = "of the best"
 	ofHalf = "of half the rows"
+	// Of a join with copies of small sides, by the one without.
+	ofNoCopies      = "of no copies"
+	bytesOfNoCopies = "bytes of no copies"
 	// ofChosen is the name of the bars of the way that was chosen, in any case.
 	ofChosen = "chosen"
 	alone    = "alone"
@@ -55,9 +61,12 @@ func (r *joinResult) result() measure.Result {
 		engine += fmt.Sprintf(", %s ranges, %d blocks", r.Ranges, r.Blocks)
 	}
 	m := measure.Result{Name: r.Case, Engine: engine, Ms: []float64{r.MS}, Texts: map[string]string{"algorithm": r.Algorithm},
-		Values: map[string]float64{ofOne: r.Ratio, "gb_sent": r.GB}}
+		Values: map[string]float64{ofOne: r.Ratio, "gb_sent": r.GB, "gb_assigned": r.Assigned}}
 	if r.Chosen {
 		m.Texts["chosen"] = "yes"
+	}
+	if r.ofNoCopies[0] > 0 {
+		m.Values[ofNoCopies], m.Values[bytesOfNoCopies] = r.ofNoCopies[0], r.ofNoCopies[1]
 	}
 	return m
 }
@@ -73,7 +82,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 		return err
 	}
 	var notes []string
-	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent"}
+	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent\tGB assigned"}
 	for _, c := range b.cases {
 		results, err := b.timeJoin(ctx, d, c, b.ways(c))
 		if err != nil {
@@ -84,6 +93,10 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 			rows = append(rows, r.row(measure.BarOf(suite, c.name, ofOne)))
 			if r.refused != nil {
 				notes = append(notes, fmt.Sprintf("%s, %s: %v", r.Case, r.How, r.refused))
+			}
+			if of := r.ofNoCopies; of[0] > 0 {
+				notes = append(notes, fmt.Sprintf("%s: with copies of small sides, %.3f of the time (bar %v) and %.3f of the bytes (bar %v) without; %.3f GB were assigned, %.3f sent",
+					r.Case, of[0], measure.BarOf(suite, r.Case, ofNoCopies), of[1], measure.BarOf(suite, r.Case, bytesOfNoCopies), r.Assigned, r.GB))
 			}
 			for _, p := range r.Phases {
 				notes = append(notes, fmt.Sprintf("%s, %s %s %s, %d blocks, %s", r.Case, r.How, r.Way, r.Ranges, r.Blocks, p))
@@ -105,7 +118,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 
 // row is a result's line in the table of all joins.
 func (r *joinResult) row(bar measure.Bar) string {
-	limit, chosen, ms, ratio, sent := "", "", "-", "-", "-"
+	limit, chosen, ms, ratio, sent, assigned := "", "", "-", "-", "-", "-"
 	if r.How != alone && r.How != unified {
 		limit = bar.String()
 	}
@@ -113,9 +126,9 @@ func (r *joinResult) row(bar measure.Bar) string {
 		chosen = "*"
 	}
 	if r.refused == nil {
-		ms, ratio, sent = fmt.Sprintf("%.3f", r.MS), fmt.Sprintf("%.3f", r.Ratio), fmt.Sprintf("%.2f", r.GB)
+		ms, ratio, sent, assigned = fmt.Sprintf("%.3f", r.MS), fmt.Sprintf("%.3f", r.Ratio), fmt.Sprintf("%.2f", r.GB), fmt.Sprintf("%.2f", r.Assigned)
 	}
-	return strings.Join([]string{r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, strconv.Itoa(r.Blocks), ms, ratio, limit, sent}, "\t")
+	return strings.Join([]string{r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, strconv.Itoa(r.Blocks), ms, ratio, limit, sent, assigned}, "\t")
 }
 
 // record keeps results of joins that were executed.
@@ -135,6 +148,7 @@ func (b *bench) judge(c joinCase, name string, results []joinResult) {
 			best = r
 		}
 	}
+	b.judgeCopies(name, results)
 	for _, r := range results {
 		switch {
 		case !r.Chosen:
@@ -150,6 +164,27 @@ func (b *bench) judge(c joinCase, name string, results []joinResult) {
 			b.misses(name, ofHalf, best.MS/r.MS)
 		}
 	}
+}
+
+// judgeCopies compares an exchange with the same one that copies no small sides, if both were
+// executed, in time and in bytes.
+func (b *bench) judgeCopies(name string, results []joinResult) {
+	var with, without *joinResult
+	for i := range results {
+		switch r := &results[i]; {
+		case r.refused != nil:
+		case r.How == mgj.Exchange.String() && r.Ranges == "" && r.Blocks == 0:
+			with = r
+		case r.How == noCopies:
+			without = r
+		}
+	}
+	if with == nil || without == nil {
+		return
+	}
+	with.ofNoCopies = [2]float64{measure.Round(with.MS/without.MS, 3), measure.Round(with.GB/max(without.GB, 1e-9), 3)}
+	b.misses(name, ofNoCopies, with.ofNoCopies[0])
+	b.misses(name, bytesOfNoCopies, with.ofNoCopies[1])
 }
 
 // timeJoin times a case alone and in the given ways, and verifies each result.
@@ -191,6 +226,9 @@ func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase, ways []mgj
 	return results, nil
 }
 
+// noCopies names an exchange that copies no small sides.
+const noCopies = "exchange, no copies"
+
 // ways returns how a case is joined over several devices.
 func (b *bench) ways(c joinCase) (list []mgj.Options) {
 	if c.Probe >= 8*c.Build {
@@ -200,7 +238,21 @@ func (b *bench) ways(c joinCase) (list []mgj.Options) {
 	if c.Zipf > 0 {
 		list = append(list, mgj.Options{Strategy: mgj.Exchange, Bypass: mgj.BypassNever})
 	}
+	if c.colocated {
+		list = append(list, mgj.Options{Strategy: mgj.Exchange, NoCopies: true})
+	}
 	return append(list, b.tune...)
+}
+
+// howOf names a way to join over several devices.
+func howOf(o mgj.Options) string {
+	switch {
+	case o.NoCopies:
+		return noCopies
+	case o.Bypass == mgj.BypassNever:
+		return o.Strategy.String() + ", no bypass"
+	}
+	return o.Strategy.String()
 }
 
 // onOne joins on the first device, which has all rows.
@@ -238,11 +290,7 @@ func (b *bench) onOne(ctx context.Context, d *devices, c joinCase) (r joinResult
 
 // together joins over all devices.
 func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []columnar.Join, o mgj.Options) (r joinResult, err error) {
-	how := o.Strategy.String()
-	if o.Bypass == mgj.BypassNever {
-		how += ", no bypass"
-	}
-	r = joinResult{Case: c.name, How: how, Blocks: o.Blocks}
+	r = joinResult{Case: c.name, How: howOf(o), Blocks: o.Blocks}
 	if o.Ranges[0].Count() > 0 {
 		r.Ranges = fmt.Sprintf("%v+%v", o.Ranges[0], o.Ranges[1])
 	}
@@ -264,7 +312,8 @@ func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []co
 			continue
 		}
 		r.Way = report.Way.String()
-		r.Algorithm, r.GB = report.Members[0].Algorithm, measure.Round(float64(report.Bytes)/1e9, 2)
+		r.Algorithm, r.GB = report.Members[0].Algorithm, measure.Round(float64(report.Bytes)/1e9, 3)
+		r.Assigned = measure.Round(float64(report.Assigned)/1e9, 3)
 		var got columndata.Checksum
 		for k := range d.members {
 			sum, err := d.sums[k].Checksum(ctx, out[k])

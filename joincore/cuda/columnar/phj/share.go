@@ -291,14 +291,28 @@ func (x *Share) Fits(rows, blocks [2]int64, outputRows int64) bool {
 
 // fits is Fits with more bytes in place of blocks.
 func (x *Share) fits(rows [2]int64, outputRows, need int64) bool {
-	r := x.run
 	for i, n := range rows {
-		need += (n+8<<r.bits)*4*int64(r.finalWords(i)) + (n+int64(len(x.flows)*firstAlign)<<r.d.BitsFirst)*x.RowBytes(i)
+		need += n * x.HeldBytes(i)
+	}
+	return need <= x.Room(outputRows)
+}
+
+// HeldBytes returns the bytes of memory that a row of a side takes on the device that joins it:
+// between the passes and after them.
+func (x *Share) HeldBytes(side int) int64 { return 4*int64(x.run.finalWords(side)) + x.RowBytes(side) }
+
+// Room returns the memory for rows that are received, beside a result of the given rows, even if
+// no memory is used twice.
+func (x *Share) Room(outputRows int64) int64 {
+	r := x.run
+	const lines = 1 << 20 // to which columns are rounded
+	need := int64(lines)
+	for i := range r.Sides {
+		need += 8<<r.bits*4*int64(r.finalWords(i)) + int64(len(x.flows)*firstAlign)<<r.d.BitsFirst*x.RowBytes(i)
 	}
 	blocks := r.kernels.match.Grid(maxTails)
 	need += (outputRows + int64(blocks+1)*outputChunk(outputRows, blocks)) * (r.Join.RowBytes() + 2*positionBytes)
-	const lines = 1 << 20 // to which columns are rounded
-	return need+lines <= x.arena.Free()
+	return x.arena.Free() - need
 }
 
 // TakeBuild takes the memory for the build rows that this device receives, in a buffer of
