@@ -32,7 +32,7 @@ var two = [2][]int{{4, 4}, {4, 4}}
 // All strategies return every row once, for each layout, size and placement of rows.
 func TestJoins(t *testing.T) {
 	each(t, func(r *columnartest.Rig, b *bed) {
-		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: evenRanges(1, 1), Blocks: 7}, {Ranges: evenRanges(3, 5)}, {Ranges: [2]phj.Ranges{{1, 2}, {3, 1, 2}}}} {
+		for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: evenRanges(1, 1), Blocks: 7}, {Ranges: evenRanges(3, 5)}, {Ranges: [2]phj.Ranges{{1, 2}, {3, 1, 2}}}, {NoOverlap: true}} {
 			for _, place := range []placement{evenly, first, last, uneven} {
 				for _, rows := range [][2]int{{0, 0}, {0, 33}, {33, 0}, {1, 1}, {700, 3000}, {20000, 30001}} {
 					r.Inner(b.join(o, place, evenly), some(rows[0], rows[1], 4, two, columnartest.Spread(uint64(rows[0]+1))))

@@ -14,6 +14,7 @@ import (
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exchange/live"
 )
 
@@ -36,6 +37,11 @@ type Options struct {
 	Blocks int
 	// NoCopies: an exchange copies no small side of a partition to several GPUs.
 	NoCopies bool
+	// NoOverlap: no rows are partitioned again before all rows of all GPUs have arrived, and
+	// unless Ranges says otherwise, a side is sent in one range.
+	NoOverlap bool
+	// Policy chooses the routes of rows that a fabric copies; nil: exchange.Adaptive.
+	Policy exchange.Policy
 }
 
 // Report has the costs of a join.

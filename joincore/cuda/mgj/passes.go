@@ -17,6 +17,9 @@ import (
 func (j *join) queue(ctx context.Context, from int) error {
 	if j.cut.Way != phj.Stage {
 		j.each(func(i int, x *phj.Share) {
+			if j.options.NoOverlap {
+				x.AwaitAll(j.shares)
+			}
 			for side := min(from, 1); side < 2; side++ {
 				x.Prepare(side)
 			}
@@ -36,7 +39,12 @@ func (j *join) queue(ctx context.Context, from int) error {
 		if err := j.copyFlow(ctx, flow); err != nil {
 			return err
 		}
-		j.each(func(i int, _ *phj.Share) { j.secondPasses(i, flow, flow+1) })
+		if !j.options.NoOverlap {
+			j.each(func(i int, _ *phj.Share) { j.secondPasses(i, flow, flow+1) })
+		}
+	}
+	if j.options.NoOverlap {
+		j.each(func(i int, _ *phj.Share) { j.secondPasses(i, 0, len(j.counts)) })
 	}
 	j.each(func(_ int, x *phj.Share) { x.Match() })
 	return nil
@@ -134,6 +142,9 @@ func (j *join) copy(ctx context.Context, written func(*phj.Share) error, pieces 
 	}
 	c := exchange.Default()
 	c.Packet = 0 // as large as suits the bytes
+	if j.options.Policy != nil {
+		c.Policy = j.options.Policy
+	}
 	stats, err := live.Exchange(ctx, j.group.through, c, runs)
 	if err != nil {
 		return fmt.Errorf("mgj: %w", err)

@@ -106,6 +106,7 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 		j.storeInstead()
 		early = j.fits(builds)
 	}
+	early = early && !j.options.NoOverlap
 	build, err := j.placeSide(0, j.counts[:builds])
 	if err != nil {
 		return 0, err

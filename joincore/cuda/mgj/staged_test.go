@@ -11,6 +11,7 @@ import (
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/columnartest"
 	"gpujoin/testsupport/machines"
+	"gpujoin/testsupport/sim"
 )
 
 // meshOf is a mesh of the given number of GPUs. Eight are a DGX-1, where rows take detours.
@@ -33,7 +34,7 @@ func TestStaged(t *testing.T) {
 		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
 			r := columnartest.New(t, 1<<28)
 			b := newBed(t, meshOf(t, len(ordinals)), ordinals...)
-			for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: evenRanges(2, 2)}} {
+			for _, o := range []Options{{}, {Strategy: Replicate}, {Strategy: Alone}, {Ranges: evenRanges(2, 2)}, {NoOverlap: true, Policy: sim.Direct{}}} {
 				for _, place := range []placement{evenly, first, last, uneven} {
 					for _, rows := range [][2]int{{0, 33}, {1, 1}, {20000, 30001}} {
 						r.Inner(b.join(o, place, evenly), some(rows[0], rows[1], 4, two, columnartest.Spread(uint64(rows[0]+1))))

@@ -29,7 +29,7 @@ func (j *join) copiesPay() bool {
 // the next one is sent.
 func (j *join) ranges() (list [2]phj.Ranges) {
 	list = [2]phj.Ranges{phj.Even(1), phj.Even(1)}
-	if j.options.Strategy == Exchange {
+	if j.options.Strategy == Exchange && !j.options.NoOverlap {
 		list = exchangeRanges(len(j.parts), j.cut.Way)
 		for side := range list {
 			if most := int(max(1, j.sent(side)/leastRange)); most < list[side].Count() {
@@ -79,7 +79,7 @@ func (j *join) sending(flow int) int {
 	switch {
 	case j.options.Blocks > 0:
 		return j.options.Blocks
-	case j.cut.Way == phj.Copy:
+	case j.cut.Way == phj.Copy, j.options.NoOverlap:
 		return 0
 	case flow == 0:
 		return sms * 3 / 4

@@ -17,6 +17,8 @@ type joinCase struct {
 	placement float64 // Zipf's exponent of the rows that devices have; 0: even
 	// colocated: half of the partitions have few build rows.
 	colocated bool
+	// unified: it is also joined over unified memory.
+	unified bool
 	// twice names a case of half the rows, of whose time this one may take 2.05 times.
 	twice string
 }
@@ -36,13 +38,15 @@ func joinCases() []joinCase {
 	placed.placement = 1
 	rare := of("colocated", colocatedBuild, 1<<26, 1)
 	rare.colocated, rare.placement = true, 0.5
+	small := of("2^23x2^24", 1<<23, 1<<24, 2)
+	small.unified = true
 	twice := of("2^28x2^29", 2*r, 2*s, 2)
 	twice.twice = "2+2"
 	return []joinCase{
 		of("1+1", r, s, 1), of("2+2", r, s, 2), of("4+4", r, s, 4),
 		of("2^24x2^28", 1<<24, s, 2), zipf, hot, placed, rare,
 		of("2^25x2^26", 1<<25, 1<<26, 2), of("2^24x2^25", 1<<24, 1<<25, 2),
-		of("2^23x2^24", 1<<23, 1<<24, 2), of("2^20x2^21", 1<<20, 1<<21, 2), twice,
+		small, of("2^20x2^21", 1<<20, 1<<21, 2), twice,
 	}
 }
 

@@ -115,7 +115,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		sweep   = flags.String("sweep", "", "also sweep joins along these axes, by commas: rows, build, columns, build-columns, probe-columns, widths, wide-keys, match, duplicates, duplicate-keys, zipf, placed; or all")
 		tune    = flags.String("tune", "", "further ways to join: BUILD+PROBExBLOCKS, ranges of the sides and blocks that send, by spaces")
 		phases  = flags.Bool("phases", false, "print the phases of each join, and the steps of each exchange, of one more run")
-		umj     = flags.Bool("unified", false, "also join over unified memory, where the probe side has at most 2^24 rows")
+		umj     = flags.Bool("unified", false, "also join other cases than 2^23x2^24 over unified memory, where the probe side has at most 2^24 rows")
 		shrink  = flags.Int("shrink", 1, "divide the memory that joins have on each device by this")
 	)
 	described, common := columndata.Flags(flags), measure.NewFlags(flags)

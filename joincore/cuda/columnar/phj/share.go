@@ -71,6 +71,8 @@ type flow struct {
 //	ProbeCounts, TakeProbe, AssignProbe, Send for flows of the probe side,
 //	Prepare of the probe side, Await and Second for its flows, Match, Finish
 //
+// AwaitAll before Prepare has no second pass begin before all rows have arrived.
+//
 // If memory is short, AssignBuild and what follows it, up to ProbeCounts but for CountCold,
 // come after TakeProbe.
 //

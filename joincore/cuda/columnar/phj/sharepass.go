@@ -236,6 +236,17 @@ func (x *Share) Await(other *Share, flow int) {
 	x.run.Do(func() error { return stream.Wait(sent) })
 }
 
+// AwaitAll makes all later second passes wait until every device has sent all of its flows.
+func (x *Share) AwaitAll(all []*Share) {
+	for _, stream := range []*driver.Stream{x.stream, x.sender.stream, x.sender.own} {
+		for _, other := range all {
+			for flow := range x.flows {
+				x.run.Do(func() error { return stream.Wait(other.sender.sent[flow]) })
+			}
+		}
+	}
+}
+
 // last reports whether a flow is the last one of all that other devices' first passes store
 // here.
 func (x *Share) last(flow int) bool { return flow == len(x.flows)-1 && x.cut.Way == Store }
