@@ -76,23 +76,28 @@ func (b *bench) measure(ctx context.Context) error {
 // timeAll times every algorithm on all cases and on sequences of 1 to
 // `sequences` joins, and prints each result. A wrong result is an error.
 func (b *bench) timeAll(ctx context.Context, list []join, algorithms []algorithm, sequences int) (results []result, err error) {
-	add := func(r result, err error) {
+	add := func(r result, err error) result {
 		if err != nil {
 			r.wrong = err.Error()
 		}
 		r.print()
 		results = append(results, r)
+		return r
 	}
+	byName := map[[2]string]result{}
 	header()
 	for _, c := range list {
 		if err := b.data.Make(ctx, c.Case); err != nil {
 			return results, fmt.Errorf("%s: %w", c.name, err)
 		}
 		for _, a := range algorithms {
-			add(b.time(ctx, c, a))
+			byName[[2]string{c.name, a.name}] = add(b.time(ctx, c, a))
 		}
 	}
 	judgePayloads(list, results)
+	if err := printPeaks(list, byName); err != nil {
+		return results, err
+	}
 	for n := 1; n <= sequences; n++ {
 		for _, a := range algorithms {
 			add(b.sequence(ctx, n, a))

@@ -74,7 +74,7 @@ func asked() []join {
 		j.Domain *= rows
 		return j
 	}
-	return []join{dense("dense-2+2", 1<<27), dense("dense-2^20", 1<<20), star("star-1/4", 4), star("star-1/16", 16)}
+	return append([]join{dense("dense-2+2", 1<<27), dense("dense-2^20", 1<<20), star("star-1/4", 4), star("star-1/16", 16)}, queries()...)
 }
 
 // selected returns the cases by name: without names the table's, for "-" none.
