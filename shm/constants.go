@@ -16,7 +16,7 @@ package shm
 
 // Versions, which both sides must have in common.
 const (
-	ProtocolVersion = 9
+	ProtocolVersion = 10
 	LayoutVersion   = 13
 )
 

@@ -20,7 +20,7 @@
 #ifndef GPUJOIN_LAYOUT_H
 #define GPUJOIN_LAYOUT_H
 
-#define GJ_PROTOCOL_VERSION 9
+#define GJ_PROTOCOL_VERSION 10
 #define GJ_LAYOUT_VERSION	13
 
 #include "extent.h"

@@ -31,6 +31,13 @@ struct gj_stats
 	uint32_t	hops;			/* links that each byte of sent_bytes crossed */
 	uint64_t	sent_bytes;		/* that devices copied from each other */
 	uint64_t	device_wait_us; /* the first device that finished waited for the last */
+	uint64_t	meeting_wait_us;	/* the first device at the join where they
+									 * exchanged rows waited for the last */
+	uint64_t	predicted_us;	/* of join_us, for the strategy; 0: not predicted */
+	char		strategy[16];	/* of the devices: "alone", "replicate", "divide",
+								 * "exchange"; empty: cores executed the job */
+	char		another[128];	/* why it is not the one that the daemon's setting
+								 * demands; empty: it is, or none is demanded */
 	char		alone[96];		/* why one device executed a job for several;
 								 * empty: several did, or it was for one */
 };

@@ -123,7 +123,10 @@ func TestDump(t *testing.T) {
 // testReport has two joins, with two phases and one, and one participant.
 func testReport() *Report {
 	r := &Report{Stats: Stats{QueueUS: 1, JoinUS: 2, RowsIn: 3, BytesIn: 4, RowsOut: 5, BytesOut: 6, PeakBytes: 7}}
+	r.Devices, r.Hops, r.SentBytes, r.DeviceWaitUS, r.MeetingWaitUS, r.PredictedUS = 2, 1, 50, 51, 52, 53
 	PutText(r.Provider[:], "cuda")
+	PutText(r.Strategy[:], "exchange")
+	PutText(r.Another[:], "not divide: there is one device")
 	phase := func(name string, predicted, actual uint64) PhaseStats {
 		p := PhaseStats{PredictedNS: predicted, ActualNS: actual}
 		PutText(p.Name[:], name)

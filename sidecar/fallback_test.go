@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"gpujoin/joincore"
@@ -155,7 +156,7 @@ func TestDevicesInStatus(t *testing.T) {
 	}
 	must(t, json.Unmarshal(text, &status))
 	if fmt.Sprint(status.Providers) != "[listing cpu]" || len(status.Devices) != 2 ||
-		status.Devices[0] != (executor.Device{Provider: "listing", State: executor.StateBroken, Reason: "tired", Restarts: 5}) ||
+		!reflect.DeepEqual(status.Devices[0], listed) ||
 		status.Devices[1].Provider != "cpu" || status.Devices[1].State != executor.StateReady {
 		t.Errorf("%s", text)
 	}
@@ -168,5 +169,10 @@ func (*listing) Name() string { return "listing" }
 func (*listing) Links() []executor.Link { return nil }
 
 func (*listing) Devices() []executor.Device {
-	return []executor.Device{{Provider: "listing", State: executor.StateBroken, Reason: "tired", Restarts: 5}}
+	return []executor.Device{listed}
+}
+
+var listed = executor.Device{
+	Provider: "listing", State: executor.StateBroken, Reason: "tired", Restarts: 5,
+	Strategies: []executor.Strategy{{Name: "alone"}, {Name: "exchange", Reason: "there is one device"}},
 }

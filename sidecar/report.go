@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/shm"
@@ -26,6 +27,10 @@ func (j *job) report() []byte {
 		r.JoinUS = uint64((e.stats.JoinTime + j.readTime()).Microseconds())
 		r.Devices, r.Hops, r.SentBytes = uint32(e.stats.Devices), uint32(e.stats.Hops), uint64(e.stats.Sent)
 		r.DeviceWaitUS = uint64(e.stats.Waited.Microseconds())
+		r.MeetingWaitUS = uint64((e.stats.Met + time.Microsecond - 1).Microseconds()) // 0: there was no meeting
+		r.PredictedUS = uint64(e.stats.Predicted.Microseconds())
+		shm.PutText(r.Strategy[:], e.stats.Strategy)
+		shm.PutText(r.Another[:], e.stats.Another)
 		shm.PutText(r.Alone[:], e.stats.Alone)
 		for i := range e.stats.Joins {
 			r.JoinList = append(r.JoinList, joinReport(i, &e.stats.Joins[i]))

@@ -112,6 +112,49 @@ func TestDeviceWorkIsLogged(t *testing.T) {
 	})
 }
 
+// spread is a backend whose jobs were executed by several devices.
+type spread struct {
+	executor.Last
+	says joincore.Stats
+}
+
+func (s spread) Run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
+	err := s.Last.Run(ctx, job, stats)
+	stats.Strategy, stats.Another, stats.Predicted = s.says.Strategy, s.says.Another, s.says.Predicted
+	stats.Devices, stats.Sent, stats.Hops, stats.Met, stats.Waited = s.says.Devices, s.says.Sent, s.says.Hops, s.says.Met, s.says.Waited
+	return err
+}
+
+// TestReportOfDevices: the report says how devices executed a job, and as much as is known of it.
+// The shortest wait at a meeting is one.
+func TestReportOfDevices(t *testing.T) {
+	for _, c := range []struct {
+		says joincore.Stats
+		want shm.Stats // of numbers
+	}{
+		{joincore.Stats{}, shm.Stats{}},
+		{joincore.Stats{Strategy: "alone", Another: "not exchange: there is one device", Predicted: 5 * time.Millisecond}, shm.Stats{PredictedUS: 5000}},
+		{
+			joincore.Stats{Strategy: "exchange", Devices: 4, Sent: 1 << 40, Hops: 1, Met: 1, Waited: time.Second, Predicted: time.Second},
+			shm.Stats{Devices: 4, SentBytes: 1 << 40, Hops: 1, MeetingWaitUS: 1, DeviceWaitUS: 1e6, PredictedUS: 1e6},
+		},
+	} {
+		r := start(t, nil, spread{NewLocal(cpu.New(), 2, nil), c.says})
+		rows := tableRows(100, 100, "x")
+		b := r.dial(0)
+		joined(t, b, shm.Open{}, joinJob(len(rows), len(rows), len(rows)), rows)
+		got, err := b.Stats()
+		must(t, err)
+		numbers := shm.Stats{
+			Devices: got.Devices, Hops: got.Hops, SentBytes: got.SentBytes, DeviceWaitUS: got.DeviceWaitUS, MeetingWaitUS: got.MeetingWaitUS, PredictedUS: got.PredictedUS,
+		}
+		if strategy, another := shm.Text(got.Strategy[:]), shm.Text(got.Another[:]); strategy != c.says.Strategy || another != c.says.Another || numbers != c.want {
+			t.Errorf("%+v: %q, %q, %+v", c.says, strategy, another, numbers)
+		}
+		b.Close()
+	}
+}
+
 // TestReportedBytes: few rows in a large extent are few bytes.
 func TestReportedBytes(t *testing.T) {
 	r := start(t, nil, nil)

@@ -86,7 +86,7 @@ CREATE VIEW devices AS
          pg_catalog.jsonb_to_recordset(s.status -> 'devices') AS d(
              provider text, device integer, name text, state text, reason text,
              memory bigint, budget bigint, used bigint, kept bigint,
-             jobs integer, queued integer, restarts integer);
+             jobs integer, queued integer, restarts integer, strategies pg_catalog.jsonb);
 
 COMMENT ON VIEW devices IS 'devices on which gpujoind can run joins, and their states';
 
@@ -735,7 +735,7 @@ CREATE VIEW stat_devices AS
          pg_catalog.jsonb_to_recordset(r.item) AS d(
              provider text, device integer, name text, state text, reason text,
              memory bigint, budget bigint, used bigint, resident bigint, kept bigint,
-             jobs integer, queued integer, restarts integer)
+             jobs integer, queued integer, restarts integer, strategies pg_catalog.jsonb)
     WHERE r.member OPERATOR(pg_catalog.=) 'devices';
 
 COMMENT ON VIEW stat_devices IS 'devices on which gpujoind can run joins, their memory and what runs on them';

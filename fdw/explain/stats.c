@@ -267,24 +267,54 @@ explain_job(const struct gj_stats *job, ExplainState *es)
 	end_line(es);
 }
 
+/* What several devices had of each other. */
+static void
+explain_exchange(const struct gj_stats *job, ExplainState *es)
+{
+	bool		text = gj_explain_is_text(es);
+
+	put_count(es, "  Exchanged: ", "Bytes Exchanged", job->sent_bytes, " bytes");
+	if (job->hops != 0 || !text)
+		put_count(es, " over ", "Hops", job->hops, job->hops == 1 ? " hop" : " hops");
+	if (job->meeting_wait_us != 0 || !text)
+		put_us(es, "  Meeting: ", "Meeting Wait Time", job->meeting_wait_us, " ms");
+	put_us(es, "  Waited: ", "Device Wait Time", job->device_wait_us, " ms");
+}
+
+/* The text repeats the time of the line above, beside the predicted one. */
+static void
+explain_prediction(const struct gj_stats *job, ExplainState *es)
+{
+	if (job->predicted_us == 0)
+		return;
+	put_us(es, "  Join: predicted ", "Predicted Join Time", job->predicted_us, " ms");
+	if (gj_explain_is_text(es))
+		put_us(es, ", actual ", "Join Time", job->join_us, " ms");
+}
+
 /*
- * A job that ran on one device, as most do, prints nothing.  One that was to
- * run on several prints why it did not.
+ * How devices executed a job.  A job on cores prints nothing.  One that was to
+ * be executed otherwise prints why it was not.
  */
 static void
 explain_devices(const struct gj_stats *job, ExplainState *es)
 {
+	uint32		devices = Max(job->devices, 1);
+
+	if (job->strategy[0] != '\0')
+	{
+		begin_line(es, "");
+		put_text(es, "Strategy: ", "Strategy", job->strategy);
+		put_count(es, ", ", "Devices", devices, devices == 1 ? " device" : " devices");
+		if (devices > 1)
+			explain_exchange(job, es);
+		explain_prediction(job, es);
+		end_line(es);
+	}
+	if (job->another[0] != '\0')
+		ExplainPropertyText("Strategy Reason", job->another, es);
 	if (job->alone[0] != '\0')
 		ExplainPropertyText("One Device", job->alone, es);
-	if (job->devices == 0)
-		return;
-	begin_line(es, "");
-	put_count(es, "Devices: ", "Devices", job->devices, "");
-	put_count(es, "  Exchanged: ", "Bytes Exchanged", job->sent_bytes, " bytes");
-	if (job->hops != 0 || !gj_explain_is_text(es))
-		put_count(es, " over ", "Hops", job->hops, job->hops == 1 ? " hop" : " hops");
-	put_us(es, "  Waited: ", "Device Wait Time", job->device_wait_us, " ms");
-	end_line(es);
 }
 
 void

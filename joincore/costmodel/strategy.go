@@ -29,6 +29,9 @@ var strategies = [...]string{"auto", "alone", "replicate", "divide", "exchange"}
 // Strategies returns the names of all strategies.
 func Strategies() []string { return strategies[:] }
 
+// Executed returns the strategies by which jobs are executed: all but Auto, which chooses one.
+func Executed() []Strategy { return []Strategy{Alone, Replicate, Divide, Exchange} }
+
 func (s Strategy) String() string { return strategies[s] }
 
 // ParseStrategy returns the strategy of a name.

@@ -91,8 +91,8 @@ func (p *Provider) UseMesh(m *mesh.Mesh, gpu int) { p.mesh, p.number = m, gpu }
 
 // meshOf returns the mesh of some providers' devices, which reach each other's memory.
 func meshOf(members []device.Provider) (*mesh.Mesh, error) {
-	if !connected(members) {
-		return nil, fmt.Errorf("devices do not access each other's memory: %w", joincore.ErrUnsupported)
+	if err := checkConnected(members); err != nil {
+		return nil, err
 	}
 	if len(members) > phj.MaxDevices {
 		return nil, fmt.Errorf("%d devices exchange no rows, at most %d do: %w", len(members), phj.MaxDevices, joincore.ErrUnsupported)
@@ -251,6 +251,14 @@ func (m *meetingJoin) meet(ctx context.Context, d *driver.Context, s *driver.Str
 	report := *got.report
 	report.Algorithm = exchangedBy(report.Algorithm)
 	return got.out, &report, nil
+}
+
+// Met returns how long the execution has waited for the others of its team.
+func (e *execution) Met() time.Duration {
+	if at, ok := e.opt.Common.Team.(*attendance); ok {
+		return at.meeting.Waited(at.member)
+	}
+	return 0
 }
 
 // moved describes the payload of a side.

@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -297,19 +298,23 @@ func (p *Provider) Share(members []device.Provider, inputs []int) []any {
 }
 
 // connected reports whether members are providers that reach each other's memory.
-func connected(members []device.Provider) bool {
+func connected(members []device.Provider) bool { return checkConnected(members) == nil }
+
+// checkConnected returns an error that names a device and one whose memory it does not reach.
+func checkConnected(members []device.Provider) error {
 	for _, m := range members {
-		p, ok := m.(*Provider)
-		if !ok {
-			return false
-		}
 		for _, n := range members {
-			if o, ok := n.(*Provider); !ok || o != p && !slices.Contains(p.peers, o.context.Info().Ordinal) {
-				return false
+			p, ok := m.(*Provider)
+			o, also := n.(*Provider)
+			if !ok || !also {
+				return fmt.Errorf("devices of different providers do not access each other's memory: %w", joincore.ErrUnsupported)
+			}
+			if from, to := p.Info().Ordinal, o.Info().Ordinal; o != p && !slices.Contains(p.peers, to) {
+				return fmt.Errorf("device %d does not access the memory of device %d: %w", from, to, joincore.ErrUnsupported)
 			}
 		}
 	}
-	return true
+	return nil
 }
 
 // Exceeds reports whether joins of these build sides are done out of core: an execution has at

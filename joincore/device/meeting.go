@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"gpujoin/joincore"
 )
@@ -21,6 +22,7 @@ type Meeting[Part, Result any] struct {
 	mu      sync.Mutex
 	parts   []Part
 	came    []bool
+	at      []time.Time // when each came
 	missing int
 	off     error // why it was called off; nil: it was not
 
@@ -33,7 +35,8 @@ type Meeting[Part, Result any] struct {
 // order, and the context of the member that calls it; it returns as many results.
 func NewMeeting[Part, Result any](members int, work func(ctx context.Context, parts []Part) ([]Result, error)) *Meeting[Part, Result] {
 	return &Meeting[Part, Result]{
-		work: work, parts: make([]Part, members), came: make([]bool, members), missing: members, over: make(chan struct{}),
+		work: work, parts: make([]Part, members), came: make([]bool, members), at: make([]time.Time, members),
+		missing: members, over: make(chan struct{}),
 	}
 }
 
@@ -72,9 +75,25 @@ func (m *Meeting[Part, Result]) come(ctx context.Context, member int, part Part)
 		m.callOff(context.Cause(ctx))
 		return false, m.off
 	}
-	m.parts[member], m.came[member] = part, true
+	m.parts[member], m.came[member], m.at[member] = part, true, time.Now()
 	m.missing--
 	return m.missing == 0, nil
+}
+
+// Waited returns how long a member has waited for the last one to come; 0 if not all have come.
+func (m *Meeting[Part, Result]) Waited(member int) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.missing > 0 {
+		return 0
+	}
+	last := m.at[member]
+	for _, t := range m.at {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last.Sub(m.at[member])
 }
 
 // callOff ends a meeting whose work has not begun. The caller holds mu.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -43,6 +44,33 @@ func TestMeeting(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Each member waits from when it comes to when the last one does; the work is no wait.
+func TestWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := device.NewMeeting(3, func(_ context.Context, parts []int) ([]int, error) {
+			time.Sleep(time.Hour)
+			return parts, nil
+		})
+		comes := []time.Duration{20 * time.Minute, 0, 30 * time.Minute}
+		err := device.Workers(t.Context(), 3, func(ctx context.Context, i int) error {
+			time.Sleep(comes[i])
+			if got := m.Waited(1); got != 0 {
+				return fmt.Errorf("member 1 has waited %v when %d comes", got, i)
+			}
+			_, err := m.Join(ctx, i, 0)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []time.Duration{10 * time.Minute, 30 * time.Minute, 0} {
+			if got := m.Waited(i); got != want {
+				t.Errorf("member %d has waited %v, want %v", i, got, want)
+			}
+		}
+	})
 }
 
 // come has members come to a meeting, and returns a function that returns their errors when all

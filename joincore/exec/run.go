@@ -99,6 +99,9 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Checked, inputs 
 		if d, ok := dev.(exchanging); ok {
 			stats.Sent, stats.Hops = d.Exchanged()
 		}
+		if d, ok := dev.(meeting); ok {
+			stats.Met = d.Met()
+		}
 		explainAlgorithms(plan.Algorithm, stats.Joins)
 		if n := len(stats.Joins); n > 0 {
 			root, gather := &stats.Joins[n-1], x.gather()
@@ -117,6 +120,12 @@ type exchanging interface {
 	// Exchanged returns how many bytes the execution has copied from other devices,
 	// and how many links each of them has crossed.
 	Exchanged() (bytes int64, hops int)
+}
+
+// meeting is a device that meets others at a join.
+type meeting interface {
+	// Met returns how long the execution has waited there for the last one of the others.
+	Met() time.Duration
 }
 
 // explainAlgorithms makes the joins that a forced algorithm did not execute,

@@ -103,9 +103,9 @@ func Holds(p device.Provider, inputs []*joincore.Relation, divided int) bool {
 	return !ok || !s.Exceeds(slices.Delete(slices.Clone(inputs), divided, divided+1)...)
 }
 
-// CanPartition reports whether members can partition the inputs of a plan together, whatever
+// canPartition reports whether members can partition the inputs of a plan together, whatever
 // their size: its rows are those of one join of two inputs.
-func CanPartition(p device.Provider, plan *joincore.Checked) bool {
+func canPartition(p device.Provider, plan *joincore.Checked) bool {
 	_, able := p.(partitioner)
 	_, ok := joined(plan.Root)
 	return able && ok
@@ -145,7 +145,7 @@ func joined(n joincore.Node) (*joincore.Join, bool) {
 // sharedJoin returns what the members get to join two inputs together, or nil if they do not:
 // if each of them has memory for the build side, unless the strategy demands it.
 func (p *Provider) sharedJoin(plan *joincore.Checked, inputs []*joincore.Relation) []any {
-	partitions := p.how == costmodel.Divide && CanPartition(p.members[0], plan)
+	partitions := p.how == costmodel.Divide && canPartition(p.members[0], plan)
 	if p.how == costmodel.Auto {
 		partitions = slices.ContainsFunc(p.members, func(m device.Provider) bool { return Partitions(m, plan, inputs) })
 	}

@@ -165,7 +165,7 @@ func TestStatsOfATeam(t *testing.T) {
 		plan, inputs := pair(rows)
 		stats := suite.Check(t, fmt.Sprint(rows, " rows"), exchanging(apart(4), nil), plan, inputs, 100, exec.Options{})
 		j := stats.Joins[0]
-		if stats.Devices != 4 || stats.Alone != "" || j.Devices != 4 || j.BuildRows != int64(rows) || j.ProbeRows != 2*int64(rows) || !strings.HasSuffix(j.Algorithm, "+exchange") {
+		if stats.Strategy != "exchange" || stats.Devices != 4 || stats.Alone != "" || stats.Met <= 0 || (stats.Sent > 0) != (rows > 0) || (stats.Hops == 1) != (rows > 0) || j.Devices != 4 || j.BuildRows != int64(rows) || j.ProbeRows != 2*int64(rows) || !strings.HasSuffix(j.Algorithm, "+exchange") {
 			t.Errorf("%d rows: %+v", rows, stats)
 		}
 	}

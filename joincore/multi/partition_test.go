@@ -2,7 +2,6 @@ package multi_test
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -12,19 +11,16 @@ import (
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
+	"gpujoin/testsupport/bulk"
 	"gpujoin/testsupport/suite"
 )
 
-// halved is a provider that partitions the inputs of joins of some size by their keys:
-// modulo the number of members.
+// halved is a provider that partitions the inputs of joins of some size by their keys.
 type halved struct {
 	device.Provider
 	most int64 // rows of a build side that fits
-	fail error // of the last member
+	fail error // of its executions that do so
 }
-
-// share is a member's part of the keys.
-type share struct{ member, members int }
 
 func (h *halved) Exceeds(builds ...*joincore.Relation) bool {
 	rows := int64(0)
@@ -34,12 +30,7 @@ func (h *halved) Exceeds(builds ...*joincore.Relation) bool {
 	return rows > h.most
 }
 
-func (h *halved) SharedJoin(members []device.Provider) (out []any) {
-	for i := range members {
-		out = append(out, &share{i, len(members)})
-	}
-	return out
-}
+func (h *halved) SharedJoin(members []device.Provider) []any { return bulk.Parts(len(members)) }
 
 // asked counts how often inputs are partitioned.
 type asked struct {
@@ -54,35 +45,15 @@ func (a *asked) SharedJoin(members []device.Provider) []any {
 
 // Execute implements exec.Executor.
 func (h *halved) Execute(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
-	if s, ok := opt.Device.Common.Partition.(*share); ok {
-		if h.fail != nil && s.member == s.members-1 {
-			return h.fail
-		}
-		own := make([]*joincore.Relation, len(inputs))
-		for i, in := range inputs {
-			own[i] = &joincore.Relation{Columns: in.Columns}
-			for _, segment := range in.Segments {
-				own[i].Segments = append(own[i].Segments, s.of(segment))
-			}
-		}
-		inputs, opt.Device.Common = own, device.Common{}
+	if h.fail != nil && opt.Device.Common.Partition != nil {
+		return h.fail
 	}
-	return exec.Run(ctx, h.Provider, plan, inputs, mem, sink, opt, stats)
-}
-
-// of returns the rows of a segment of two columns of 8 bytes whose keys are the member's.
-func (s *share) of(in joincore.Segment) joincore.Segment {
-	out := joincore.Segment{Columns: make([]joincore.Vector, 2)}
-	for row := range in.Rows {
-		if binary.LittleEndian.Uint64(in.Columns[0].Values[8*row:])%uint64(s.members) != uint64(s.member) {
-			continue
-		}
-		out.Rows++
-		for c := range out.Columns {
-			out.Columns[c].Values = append(out.Columns[c].Values, in.Columns[c].Values[8*row:8*row+8]...)
-		}
+	own, err := bulk.Part(plan, inputs, opt.Device.Common)
+	if err != nil {
+		return err
 	}
-	return out
+	opt.Device.Common = device.Common{}
+	return exec.Run(ctx, h.Provider, plan, own, mem, sink, opt, stats)
 }
 
 // Members join partitions of two inputs that exceed each of them: all kinds of joins, under
@@ -106,7 +77,7 @@ func TestPartitions(t *testing.T) {
 				p := replicated(3, func(int) device.Provider { return &halved{cpu.New(), 100, nil} })
 				stats := suite.Check(t, "", p, plan, inputs, 100, exec.Options{})
 				j := stats.Joins[0]
-				if stats.Devices != 3 || stats.Alone != "" || j.Devices != 3 || j.BuildRows+j.ProbeRows != 5000 {
+				if stats.Strategy != "divide" || stats.Devices != 3 || stats.Alone != "" || j.Devices != 3 || j.BuildRows+j.ProbeRows != 5000 {
 					t.Errorf("%+v", stats)
 				}
 			})
@@ -178,7 +149,7 @@ func TestWhatIsPartitioned(t *testing.T) {
 			t.Errorf("%v of a plan of %T: partitioned %d times, %+v", c.how, c.root, times, stats)
 		}
 	}
-	failing := replicated(2, func(int) device.Provider { return &halved{cpu.New(), 100, joincore.ErrBudget} })
+	failing := replicated(2, func(m int) device.Provider { return &halved{cpu.New(), 100, []error{nil, joincore.ErrBudget}[m]} })
 	if stats := suite.Check(t, "", failing, plan, inputs, 100, exec.Options{}); stats.Alone == "" {
 		t.Errorf("%+v", stats)
 	}

@@ -30,7 +30,7 @@ func (p *Provider) together(ctx context.Context, plan *joincore.Checked, inputs 
 		}
 	}
 	err := exec.Run(ctx, alone, plan, inputs, mem, sink, opt, stats)
-	stats.Alone = reason
+	stats.Strategy, stats.Alone = costmodel.Alone.String(), reason
 	return err
 }
 
@@ -47,9 +47,11 @@ func (x *coordinator) arrange() string {
 			return err.Error()
 		}
 		x.exchange, x.divided = j, j.inputs[:]
+		x.stats.Strategy = costmodel.Exchange.String()
 		return ""
 	}
 	if x.sharedJoin = p.sharedJoin(x.plan, x.inputs); x.sharedJoin != nil {
+		x.stats.Strategy = costmodel.Divide.String()
 		return ""
 	}
 	input, ok := Divide(x.plan, x.inputs)
@@ -57,6 +59,7 @@ func (x *coordinator) arrange() string {
 		return "the plan cannot be divided among devices"
 	}
 	x.divided = []int{input}
+	x.stats.Strategy = costmodel.Replicate.String()
 	return ""
 }
 

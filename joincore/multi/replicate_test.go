@@ -101,7 +101,7 @@ func TestReplicatedStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := stats.Joins[0]
-	if stats.Devices != 3 || stats.Alone != "" || j.Devices != 3 || j.BuildRows != 5000 || j.ProbeRows != 10000 || j.RowsOut != 10000 || !j.BuildLeft {
+	if stats.Strategy != "replicate" || stats.Devices != 3 || stats.Alone != "" || j.Devices != 3 || j.BuildRows != 5000 || j.ProbeRows != 10000 || j.RowsOut != 10000 || !j.BuildLeft {
 		t.Errorf("%+v", stats)
 	}
 }
@@ -152,7 +152,7 @@ func TestAMemberFails(t *testing.T) {
 				if c.alone != (err == nil) || err != nil && !errors.Is(err, c.err) {
 					t.Fatal(err)
 				}
-				if c.alone && (stats.RowsOut != 10000 || !strings.Contains(stats.Alone, c.err.Error()) || stats.Devices != 0) {
+				if c.alone && (stats.RowsOut != 10000 || !strings.Contains(stats.Alone, c.err.Error()) || stats.Strategy != "alone" || stats.Devices != 0) {
 					t.Errorf("%+v", stats)
 				}
 			}

@@ -50,6 +50,7 @@ func (f *fragment) run(plan *joincore.Checked, sink func(member int) joincore.Si
 	x.stats.Waited = max(x.stats.Waited, idle(stats))
 	x.stats.Sent += out.Sent
 	x.stats.Hops = max(x.stats.Hops, out.Hops)
+	x.stats.Met = max(x.stats.Met, out.Met)
 	if err == nil {
 		f.note(&out)
 	}
@@ -82,6 +83,7 @@ func idle(stats []joincore.Stats) time.Duration {
 func (f *fragment) add(to, s *joincore.Stats) {
 	to.Sent += s.Sent
 	to.Hops = max(to.Hops, s.Hops)
+	to.Met = max(to.Met, s.Met)
 	to.RowsOut += s.RowsOut
 	to.BytesOut += s.BytesOut
 	to.JoinTime = max(to.JoinTime, s.JoinTime)

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"text/tabwriter"
@@ -26,29 +28,45 @@ func (c *command) check() *cobra.Command {
 		Short: "Check configuration, machine and daemon",
 		Long: `Check configuration, machine and daemon.
 
-Prints one line for each requirement of the daemon. The exit code is 1 if one of
-them is not met, and 3 if all are met but no daemon serves the socket.
+Prints one line for each requirement of the daemon, and with GPUs one for the strategies
+by which jobs can be executed on them. The exit code is 1 if a requirement is not met,
+and 3 if all are met but no daemon serves the socket.
 
 Root checks as the user who owns the socket, or its directory if there is no
 socket.`,
 		Args: noArgs,
 	}
 	settings := settingsOf(cmd)
+	asJSON := cmd.Flags().Bool("json", false, "print JSON")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		cfg, err := c.loadAsOwner(settings)
 		if err != nil {
 			return err
 		}
-		return c.printChecks(cfg)
+		results, code := c.runChecks(cfg)
+		if *asJSON {
+			err = printResults(c.out, cfg, results)
+		} else {
+			err = printChecks(c.out, results)
+		}
+		if err == nil && code != ExitOK {
+			err = exitError(code)
+		}
+		return err
 	}
 	return cmd
 }
 
-// printChecks runs all checks and prints a table of them.
-func (c *command) printChecks(cfg *config.Config) error {
+// result is that of one check.
+type result struct {
+	Check string `json:"check"`
+	OK    bool   `json:"ok"`
+	Text  string `json:"text"` // what was found, or is wrong
+}
+
+// runChecks runs all checks, and returns the exit code for them.
+func (c *command) runChecks(cfg *config.Config) (results []result, code int) {
 	used, whose := inUse(cfg)
-	failed := error(nil)
-	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	for _, check := range []struct {
 		name string
 		run  func(*config.Config) (string, error)
@@ -64,22 +82,42 @@ func (c *command) printChecks(cfg *config.Config) error {
 		{"huge pages", checkHugePages, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
 		{"provider cuda", func(cfg *config.Config) (string, error) { return checkCUDA(cfg, c.environ) }, ExitFailure},
+		{"strategies", func(cfg *config.Config) (string, error) { return strategiesText(askStrategies(cfg)), nil }, ExitFailure},
 		{"daemon", checkDaemon, ExitNoDaemon},
 	} {
-		detail, err := check.run(cfg)
+		text, err := check.run(cfg)
 		if err != nil {
-			if failed == nil {
-				failed = exitError(check.code)
-			}
-			fmt.Fprintf(w, "%s\tFAILED\t%v\n", check.name, err)
-			continue
+			text, code = err.Error(), cmp.Or(code, check.code)
 		}
-		fmt.Fprintf(w, "%s\tok\t%s\n", check.name, detail)
+		if text == "" {
+			continue // it has nothing to say on this machine
+		}
+		results = append(results, result{Check: check.name, OK: err == nil, Text: text})
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	return results, code
+}
+
+// printChecks prints a table of results.
+func printChecks(out io.Writer, results []result) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, r := range results {
+		state := "ok"
+		if !r.OK {
+			state = "FAILED"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Check, state, r.Text)
 	}
-	return failed
+	return w.Flush()
+}
+
+// printResults prints results as JSON, with the strategies as a list.
+func printResults(out io.Writer, cfg *config.Config, results []result) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Checks     []result           `json:"checks"`
+		Strategies []deviceStrategies `json:"strategies"`
+	}{results, askStrategies(cfg)})
 }
 
 func checkConfig(cfg *config.Config) (string, error) {

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,6 +103,20 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// checkJSON runs a check that prints JSON. Cores have no strategies.
+func checkJSON(t *testing.T, socket string) (code int, checks []result) {
+	t.Helper()
+	code, out := gpujoind("check", "--json", "--socket", socket, "--memory-budget", "64MB", "--provider", "cpu")
+	var got struct {
+		Checks     []result
+		Strategies []deviceStrategies
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Checks) != 11 || got.Strategies == nil || len(got.Strategies) > 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+	return code, got.Checks
+}
+
 // TestServe serves with a trace, talks to it, stops it by signal, and reads
 // the trace and the status file back.
 func TestServe(t *testing.T) {
@@ -139,6 +154,12 @@ func TestServe(t *testing.T) {
 	}
 	if code, out := gpujoind("check", "--socket", socket, "--memory-budget", "99MB"); code != ExitOK || !strings.Contains(out, "the budget of the running daemon is 64 MB") {
 		t.Errorf("check: %d: %s", code, out)
+	}
+	if code, checks := checkJSON(t, socket); code != ExitOK || slices.ContainsFunc(checks, func(r result) bool { return !r.OK || r.Text == "" }) {
+		t.Errorf("check as JSON: %d: %+v", code, checks)
+	}
+	if code, checks := checkJSON(t, socket+"none"); code != ExitNoDaemon || !slices.ContainsFunc(checks, func(r result) bool { return r.Check == "daemon" && !r.OK }) {
+		t.Errorf("check without a daemon as JSON: %d: %+v", code, checks)
 	}
 	checkReports(t, socket)
 	if code, out := gpujoind("dump", socket+".status"); code != ExitOK || !strings.Contains(out, "budget=67108864") {

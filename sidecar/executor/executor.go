@@ -117,4 +117,13 @@ type Device struct {
 	Jobs     int    `json:"jobs"`
 	Queued   int    `json:"queued"`
 	Restarts int    `json:"restarts"` // of the device's process
+	// Strategies are how jobs that begin on the device can be executed, while all others are idle;
+	// none are known of one that is not ready, and of cores.
+	Strategies []Strategy `json:"strategies,omitempty"`
+}
+
+// Strategy is a way to execute jobs on the devices of a machine: joincore/costmodel has its names.
+type Strategy struct {
+	Name   string `json:"strategy"`
+	Reason string `json:"reason,omitempty"` // why no job can be executed so; "": jobs can, if they fit
 }

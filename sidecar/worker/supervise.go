@@ -101,6 +101,9 @@ func (p *process) status(ctx context.Context, timeout time.Duration) (*report, e
 			Number: i, Name: clip(d.GetName(), maxName), Memory: d.GetMemory(), Budget: d.GetBudget(), Used: d.GetUsed(), Resident: max(d.GetResident(), 0),
 			Jobs: int(d.GetJobs()), Queued: int(d.GetQueued()), Reason: clip(d.GetNote(), maxNote), State: executor.StateReady,
 		}
+		for _, s := range d.GetStrategies()[:min(len(d.GetStrategies()), maxStrategies)] {
+			device.Strategies = append(device.Strategies, executor.Strategy{Name: clip(s.GetName(), maxName), Reason: clip(s.GetReason(), maxNote)})
+		}
 		if d.GetUnused() != "" {
 			device.State, device.Reason = executor.StateBroken, clip(d.GetUnused(), maxNote)
 		}
@@ -146,10 +149,11 @@ func rate(gbps float64) float64 {
 
 // Limits on the status that a child may report.
 const (
-	maxDevices = 64
-	maxLinks   = 1024
-	maxName    = 64
-	maxNote    = 256
+	maxDevices    = 64
+	maxStrategies = 16 // of a device
+	maxLinks      = 1024
+	maxName       = 64
+	maxNote       = 256
 )
 
 func clip(s string, most int) string { return s[:min(len(s), most)] }

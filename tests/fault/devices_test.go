@@ -86,10 +86,10 @@ func TestForcedStrategy(t *testing.T) {
 		devices float64
 		reason  string
 	}{
-		"alone":     {devices: 0},
+		"alone":     {devices: 1},
 		"replicate": {devices: 2},
-		"divide":    {2, "strategy divide: devices partition one join of two inputs"},  // simulated ones cannot
-		"exchange":  {2, "strategy exchange: devices exchange no rows: not supported"}, // these cannot
+		"divide":    {2, "not divide: devices do not partition inputs together"}, // simulated ones cannot
+		"exchange":  {2, "not exchange: devices exchange no rows"},               // these cannot
 	} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
@@ -99,12 +99,12 @@ func TestForcedStrategy(t *testing.T) {
 			for _, sql := range []string{theJoin, theSum} {
 				w.right(t, sql, <-ask(s, sql))
 				g := w.explained(t, s, sql)
-				why := "" // of one join
-				for _, j := range g.Joins() {
-					why += j.Text("Algorithm Reason")
+				used := strategy
+				if c.reason != "" {
+					used = "replicate"
 				}
-				if g.Text("Provider") != "cuda" || g.Number("Devices") != c.devices || why != c.reason || g.Text("One Device") != "" {
-					t.Errorf("%s ran on %v devices of %s: %q, %q", sql, g.Number("Devices"), g.Text("Provider"), why, g.Text("One Device"))
+				if g.Text("Provider") != "cuda" || g.Text("Strategy") != used || g.Number("Devices") != c.devices || g.Text("Strategy Reason") != c.reason || g.Text("One Device") != "" {
+					t.Errorf("%s ran on %v devices of %s by %q: %q, %q", sql, g.Number("Devices"), g.Text("Provider"), g.Text("Strategy"), g.Text("Strategy Reason"), g.Text("One Device"))
 				}
 			}
 		})
@@ -121,7 +121,7 @@ func TestADeviceIsFull(t *testing.T) {
 			s := w.proxied(t, serial)
 			w.right(t, theJoin, <-ask(s, theJoin))
 			g := w.explained(t, s, theJoin)
-			if why := g.Text("One Device"); g.Text("Provider") != "cuda" || !strings.Contains(why, "device memory") || g.Text("Provider Fallback") != "" {
+			if why := g.Text("One Device"); g.Text("Provider") != "cuda" || g.Text("Strategy") != "alone" || !strings.Contains(why, "device memory") || g.Text("Provider Fallback") != "" {
 				t.Errorf("ran on %s: %q, %q", g.Text("Provider"), why, g.Text("Provider Fallback"))
 			}
 		})

@@ -45,12 +45,8 @@ func TestExchange(t *testing.T) {
 				}
 			}
 			w.right(t, theJoin, <-ask(s, theJoin))
-			why := ""
-			for _, j := range w.explained(t, s, theJoin).Joins() {
-				why += j.Text("Algorithm Reason")
-			}
-			if !strings.HasPrefix(why, "strategy exchange: devices exchange no texts") {
-				t.Errorf("texts are returned: %q", why)
+			if g := w.explained(t, s, theJoin); g.Text("Strategy") != "replicate" || !strings.HasPrefix(g.Text("Strategy Reason"), "not exchange: devices exchange no texts") {
+				t.Errorf("texts are returned by %q: %q", g.Text("Strategy"), g.Text("Strategy Reason"))
 			}
 			w.unharmed(t, s)
 		})

@@ -69,6 +69,9 @@ func TestHostileStatistics(t *testing.T) {
 		"phases without end":         {counted(statsJoinPhases, func(uint32) uint32 { return 1 << 30 }), false},
 		"more phases than there are": {reported(func(r *shm.Report) { r.JoinList[0].PhaseList = make([]shm.PhaseStats, shm.MaxPhases+1) }), false},
 		"no end of provider":         {reported(func(r *shm.Report) { fill(r.Provider[:], 'x') }), false},
+		"no end of strategy":         {reported(func(r *shm.Report) { fill(r.Strategy[:], 'x') }), false},
+		"no end of another reason":   {reported(func(r *shm.Report) { fill(r.Another[:], 'x') }), false},
+		"a strategy of no device":    {reported(func(r *shm.Report) { copy(r.Strategy[:], "exchange") }), true},
 		"no end of algorithm":        {reported(func(r *shm.Report) { fill(r.JoinList[0].Algorithm[:], '%') }), false},
 		"no end of a reason":         {reported(func(r *shm.Report) { fill(r.JoinList[0].Reason[:], 'x') }), false},
 		"no end of a phase's name":   {reported(func(r *shm.Report) { fill(name(r), 'x') }), false},
@@ -83,6 +86,9 @@ func TestHostileStatistics(t *testing.T) {
 		"no phases":                  {reported(func(r *shm.Report) { r.JoinList[0].PhaseList = nil }), true},
 		"all ones": {reported(func(r *shm.Report) {
 			r.JoinUS, r.PeakBytes, r.RowsIn = math.MaxUint64, math.MaxUint64, math.MaxUint64
+			r.Devices, r.Hops, r.SentBytes = math.MaxUint32, math.MaxUint32, math.MaxUint64
+			r.DeviceWaitUS, r.MeetingWaitUS, r.PredictedUS = math.MaxUint64, math.MaxUint64, math.MaxUint64
+			copy(r.Strategy[:], "exchange")
 			j := &r.JoinList[0]
 			j.US, j.BuildLeft, j.Bits, j.ProbeRows = math.MaxUint64, math.MaxUint32, math.MaxUint32, math.MaxUint64
 			for i := range j.PhaseList {

@@ -13,7 +13,10 @@ import (
 // testReport has two joins, with two phases and one, and one participant.
 func testReport() *shm.Report {
 	r := &shm.Report{Stats: shm.Stats{QueueUS: 1, JoinUS: 2, RowsIn: 3, BytesIn: 4, RowsOut: 5, BytesOut: 6, PeakBytes: 7}}
+	r.Devices, r.Hops, r.SentBytes, r.DeviceWaitUS, r.MeetingWaitUS, r.PredictedUS = 2, 1, 50, 51, 52, 53
 	shm.PutText(r.Provider[:], "cuda")
+	shm.PutText(r.Strategy[:], "exchange")
+	shm.PutText(r.Another[:], "not divide: there is one device")
 	phase := func(name string, predicted, actual uint64) shm.PhaseStats {
 		p := shm.PhaseStats{PredictedNS: predicted, ActualNS: actual}
 		shm.PutText(p.Name[:], name)
@@ -78,6 +81,8 @@ func TestMalformedReports(t *testing.T) {
 		"an escape in an algorithm":   {func(r *shm.Report) { r.JoinList[1].Algorithm[0] = 0x1b }, ErrReport},
 		"no encoding in a reason":     {func(r *shm.Report) { r.Fallback[0] = 0xff }, ErrReport},
 		"no end of a provider":        {func(r *shm.Report) { copy(r.Provider[:], strings.Repeat("x", 16)) }, ErrReport},
+		"no end of devices' strategy": {func(r *shm.Report) { copy(r.Strategy[:], strings.Repeat("x", 16)) }, ErrReport},
+		"a tab in another reason":     {func(r *shm.Report) { r.Another[3] = '\t' }, ErrReport},
 		"bytes behind the end of one": {func(r *shm.Report) { r.Provider[15] = 0xff }, nil},
 	} {
 		r := testReport()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -277,6 +278,9 @@ func (d *attending) Exchanged() (bytes int64, hops int) {
 	}
 	return bytes, hops
 }
+
+// Met returns how long the execution has waited for the others.
+func (d *attending) Met() time.Duration { return d.meeting.Waited(d.member) }
 
 // meetingJoin is the join at which a device meets others. It imports the rows that it gets in the
 // place of its own, and joins them like any others.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"sync"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
@@ -99,6 +100,18 @@ type seeingBulk struct {
 func (s *seeingBulk) Import(input int, r *joincore.Relation) (device.Space, error) {
 	s.resident.see(r)
 	return s.Bulk.Import(input, r)
+}
+
+// seeingTeam is the same of one that exchanges rows with others, and says how many.
+type seeingTeam struct {
+	seeingBulk
+	exchangeReport
+}
+
+// exchangeReport is what package exec asks such a device.
+type exchangeReport interface {
+	Exchanged() (bytes int64, hops int)
+	Met() time.Duration
 }
 
 // words is a device whose expressions read integers only, as those of GPUs do.

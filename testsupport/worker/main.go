@@ -9,7 +9,8 @@
 // devices that begins while FILE exists; it removes FILE. One with the suffix ":hang=FILE"
 // likewise hangs in the next job, as in a kernel that does not end, until the process does.
 // One with the suffix ":words" executes whole steps, of plans that read integers only. One with
-// the suffix ":team" does so, and exchanges rows with the other devices of a job; with
+// the suffix ":divide" partitions the two inputs of a join together with others. One with
+// the suffix ":team" executes whole steps, and exchanges rows with the other devices of a job; with
 // ":team=FILE", if all have such a suffix and FILE exists when they meet, they remove FILE and
 // hang. What devices have read stays on them. The flag --strategy is that of gpujoin-cuda; others are ignored.
 package main
@@ -43,8 +44,11 @@ func main() {
 	}))
 }
 
+// linkGB is the rate of copies between two devices, in GB/s, by which their work is predicted.
+const linkGB = 10
+
 func machine(visible string) (*child.Machine, error) {
-	m := &child.Machine{Codes: 64 << 20, Jobs: child.JobDevices{Always: true}}
+	m := &child.Machine{Codes: 64 << 20, Jobs: child.JobDevices{Always: true, PeerGB: linkGB}}
 	for text := range strings.SplitSeq(visible, ",") {
 		text, fault, _ := strings.Cut(text, ":")
 		number, err := strconv.Atoi(text)
@@ -60,6 +64,8 @@ func machine(visible string) (*child.Machine, error) {
 			p = full{p}
 		case "words":
 			p = words{&simulated{Provider: &bulk.Provider{Inner: cpu.New()}, number: n}}
+		case "divide":
+			p = dividing{&simulated{Provider: cpu.New(), number: n}}
 		case "team":
 			p = newExchanging(n, file)
 		}
@@ -69,7 +75,7 @@ func machine(visible string) (*child.Machine, error) {
 		})
 		for other := range n {
 			for _, l := range [][2]int{{other, n}, {n, other}} {
-				m.Links = append(m.Links, child.Link{From: l[0], To: l[1], Kind: "simulated", GBps: 10, Latency: 10 * time.Microsecond})
+				m.Links = append(m.Links, child.Link{From: l[0], To: l[1], Kind: "simulated", GBps: linkGB, Latency: 10 * time.Microsecond})
 			}
 		}
 	}

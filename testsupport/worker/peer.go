@@ -9,6 +9,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
 	"gpujoin/testsupport/bulk"
 )
 
@@ -62,7 +63,11 @@ func (s *simulated) Open(mem joincore.Memory, o device.Options) (device.Device, 
 	}
 	chunked, ok := d.(device.Chunked)
 	if !ok {
-		return &seeingBulk{d.(device.Bulk), &s.resident}, nil
+		whole := seeingBulk{d.(device.Bulk), &s.resident}
+		if r, ok := d.(exchangeReport); ok {
+			return &seeingTeam{whole, r}, nil
+		}
+		return &whole, nil
 	}
 	chunked = &seeing{chunked, &s.resident}
 	switch {
@@ -127,4 +132,23 @@ func (e exchanging) Exchanges(members []device.Provider, x *device.Exchange) err
 // Team implements multi's exchanger.
 func (e exchanging) Team(members []device.Provider, x *device.Exchange) []any {
 	return e.member.Team(members, x)
+}
+
+// dividing is a device that partitions the inputs of a join together with others, if that is
+// demanded.
+type dividing struct{ *simulated }
+
+// Exceeds implements multi's partitioner: no input is too large for a device.
+func (dividing) Exceeds(...*joincore.Relation) bool { return false }
+
+// SharedJoin implements multi's partitioner.
+func (dividing) SharedJoin(members []device.Provider) []any { return bulk.Parts(len(members)) }
+
+// Execute implements exec.Executor.
+func (d dividing) Execute(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory, sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
+	own, err := bulk.Part(plan, inputs, opt.Device.Common)
+	if err != nil {
+		return err
+	}
+	return exec.Run(ctx, d.simulated, plan, own, mem, sink, opt, stats)
 }

@@ -1,10 +1,10 @@
 package child
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
@@ -46,17 +46,23 @@ type choice struct {
 	// reason says why the strategy is not the one that the settings demand; "": it is, or they
 	// demand none.
 	reason string
+	ms     float64 // predicted; 0: not predicted
 }
 
 // choose returns how a job is executed on devices of a list, with the first one of the list
 // among them: each of the list could run it alone.
 func (m *Machine) choose(plan *joincore.Checked, inputs []*joincore.Relation, list []int) choice {
-	j, most := &m.Jobs, len(list)
-	if j.Most > 0 {
-		most = min(most, j.Most)
-	}
+	c := m.demanded(plan, inputs, list)
+	c.ms = m.predictChoice(plan, inputs, c)
+	return c
+}
+
+// demanded returns the same without a prediction: by the strategy that the settings demand, if the
+// job can be executed so.
+func (m *Machine) demanded(plan *joincore.Checked, inputs []*joincore.Relation, list []int) choice {
+	j, most := &m.Jobs, m.Jobs.atMost(list)
 	if j.Strategy == costmodel.Alone {
-		return choice{list[:1], costmodel.Alone, ""}
+		return choice{devices: list[:1], how: costmodel.Alone}
 	}
 	if j.Strategy == costmodel.Auto {
 		return m.fastest(plan, inputs, list, most)
@@ -65,41 +71,24 @@ func (m *Machine) choose(plan *joincore.Checked, inputs []*joincore.Relation, li
 	reason := "the job has one device"
 	if most >= 2 {
 		set = j.best(list, most)
-		reason = m.unfit(plan, inputs, set)
+		reason = multi.Unfit(m.providers(set), j.Strategy, plan, inputs)
 	}
 	if reason == "" {
-		return choice{set, j.Strategy, ""}
+		return choice{devices: set, how: j.Strategy}
 	}
 	c := m.fastest(plan, inputs, list, most)
 	if c.how != j.Strategy {
-		c.reason = fmt.Sprintf("strategy %v: %s", j.Strategy, reason)
+		c.reason = fmt.Sprintf("not %v: %s", j.Strategy, reason)
 	}
 	return c
 }
 
-// unfit returns why devices cannot execute a job by the strategy that the settings demand, or
-// "".
-func (m *Machine) unfit(plan *joincore.Checked, inputs []*joincore.Relation, set []int) string {
-	switch m.Jobs.Strategy {
-	case costmodel.Divide:
-		if !multi.CanPartition(m.Devices[set[0]].Provider, plan) {
-			return "devices partition one join of two inputs"
-		}
-		return ""
-	case costmodel.Exchange:
-		if _, err := multi.Exchange(m.providers(set), plan, inputs); err != nil {
-			return err.Error()
-		}
-		return ""
+// atMost returns how many devices of a list a job may have.
+func (j *JobDevices) atMost(list []int) int {
+	if j.Most > 0 {
+		return min(len(list), j.Most)
 	}
-	divided, ok := multi.Divide(plan, inputs)
-	switch {
-	case !ok:
-		return "no input can be divided among devices"
-	case !m.holds(set, inputs, divided):
-		return "a device has too little memory for the other inputs"
-	}
-	return ""
+	return len(list)
 }
 
 // holds reports whether each device of a set has memory for all inputs but the divided one.
@@ -110,20 +99,20 @@ func (m *Machine) holds(set []int, inputs []*joincore.Relation, divided int) boo
 // fastest returns how a job is executed fastest on at most that many devices of a list. More
 // devices are used only if they pay.
 func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, list []int, most int) choice {
-	j, one := &m.Jobs, choice{list[:1], costmodel.Alone, ""}
+	j, one := &m.Jobs, choice{devices: list[:1], how: costmodel.Alone}
 	if most < 2 {
 		return one
 	}
 	all := j.best(list, most)
 	if slices.ContainsFunc(all, func(d int) bool { return multi.Partitions(m.Devices[d].Provider, plan, inputs) }) {
-		return choice{all, costmodel.Divide, ""} // links to the host take most of the time, and each device has its own
+		return choice{devices: all, how: costmodel.Divide} // links to the host take most of the time, and each device has its own
 	}
 	divided, ok := multi.Divide(plan, inputs)
 	if !ok {
 		return one
 	}
 	if j.Always {
-		return choice{all, costmodel.Replicate, ""}
+		return choice{devices: all, how: costmodel.Replicate}
 	}
 	// An input that a device cannot hold would be partitioned in host memory, on each device all
 	// of it, which takes longer than on one.
@@ -135,7 +124,7 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 		n = min(n, most)
 		set := j.best(list, n)
 		if t := m.predict(plan, inputs, set, divided); t <= pays(len(best.devices), n)*ms {
-			best, ms = choice{set, costmodel.Replicate, ""}, t
+			best, ms = choice{devices: set, how: costmodel.Replicate}, t
 		}
 		if n == most {
 			return best
@@ -152,6 +141,25 @@ func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, s
 		}, m.rates(d)))
 	}
 	return ms
+}
+
+// predictChoice returns the predicted time, in ms, of a job that is executed as chosen; 0 if the
+// model does not know the strategy: inputs that pass through the memory of the host, or links
+// of an unknown rate.
+func (m *Machine) predictChoice(plan *joincore.Checked, inputs []*joincore.Relation, c choice) float64 {
+	switch c.how {
+	case costmodel.Alone:
+		return m.predict(plan, inputs, c.devices)
+	case costmodel.Replicate:
+		if divided, ok := multi.Divide(plan, inputs); ok {
+			return m.predict(plan, inputs, c.devices, divided)
+		}
+	case costmodel.Exchange:
+		if divided, err := multi.Exchange(m.providers(c.devices), plan, inputs); err == nil && m.Jobs.PeerGB > 0 {
+			return m.predict(plan, inputs, c.devices, divided[:]...)
+		}
+	}
+	return 0
 }
 
 // rates returns the rates of a device.
@@ -221,14 +229,14 @@ func (t *team) provider() device.Provider {
 	return multi.Together(t.members[0].Name(), t.members, t.how)
 }
 
-// note notes why the job was not executed by the strategy that the settings demand.
+// note notes how the job was executed: by the strategy that was chosen, or else by one device alone.
 func (t *team) note(stats *joincore.Stats) {
-	switch {
-	case t.reason == "":
-	case len(t.members) == 1:
-		stats.Alone = t.reason
-	case len(stats.Joins) > 0:
-		last := &stats.Joins[len(stats.Joins)-1]
-		last.Reason = cmp.Or(last.Reason, t.reason)
+	chosen := t.how.String()
+	if len(t.members) == 1 {
+		stats.Strategy = costmodel.Alone.String()
 	}
+	if stats.Strategy == chosen && len(t.members) == len(t.devices) {
+		stats.Predicted = time.Duration(t.ms * float64(time.Millisecond))
+	}
+	stats.Another = t.reason
 }

@@ -132,6 +132,7 @@ type server struct {
 	control.UnimplementedWorkerServer
 	machine *Machine
 	queues  []*deviceQueue
+	able    [][]*control.Strategy // of each device, as Machine.strategies returns them
 	pool    *pool
 	memo    *textcodes.Memo // nil: none
 	log     *slog.Logger
@@ -141,7 +142,7 @@ func newServer(machine *Machine, log *slog.Logger) *server {
 	s := &server{machine: machine, log: log}
 	registrars := make([]*registrar, len(machine.Devices))
 	for i, d := range machine.Devices {
-		s.queues = append(s.queues, newDeviceQueue(d))
+		s.queues, s.able = append(s.queues, newDeviceQueue(d)), append(s.able, machine.strategies(i))
 		if r, ok := d.Provider.(Registrar); ok {
 			registrars[i] = &registrar{Registrar: r}
 		}
@@ -161,6 +162,7 @@ func (s *server) Status(_ context.Context, r *control.StatusRequest) (*control.S
 	reply := &control.StatusReply{Contents: s.contents(r.GetVersion())}
 	for i, q := range s.queues {
 		d := q.status()
+		d.Strategies = s.able[i]
 		var notes []string
 		if q.Note != "" {
 			notes = append(notes, q.Note)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
@@ -177,19 +178,19 @@ func TestForcedStrategy(t *testing.T) {
 		{alone, true, joincore.Inner, mostRows + 1, 0, 1, alone, ""},
 		{replicate, true, joincore.Inner, 1000, 0, 3, replicate, ""},
 		{replicate, true, joincore.Inner, 1000, 2, 2, replicate, ""},
-		{replicate, true, joincore.Inner, 1000, 1, 1, alone, "strategy replicate: the job has one device"},
-		{replicate, true, joincore.Full, 1000, 0, 1, alone, "strategy replicate: no input can be divided among devices"},
-		{replicate, true, joincore.Inner, mostRows + 1, 0, 3, divide, "strategy replicate: a device has too little memory for the other inputs"},
+		{replicate, true, joincore.Inner, 1000, 1, 1, alone, "not replicate: the job has one device"},
+		{replicate, true, joincore.Full, 1000, 0, 1, alone, "not replicate: no input can be divided among devices"},
+		{replicate, true, joincore.Inner, mostRows + 1, 0, 3, divide, "not replicate: a device has too little memory for the other inputs"},
 		{divide, true, joincore.Inner, 1000, 0, 3, divide, ""},
 		{divide, true, joincore.Full, 1000, 0, 3, divide, ""},
-		{divide, false, joincore.Inner, 1000, 0, 1, alone, "strategy divide: devices partition one join of two inputs"},
-		{divide, false, joincore.Inner, 100_000_000, 0, 3, replicate, "strategy divide: devices partition one join of two inputs"},
+		{divide, false, joincore.Inner, 1000, 0, 1, alone, "not divide: devices do not partition inputs together"},
+		{divide, false, joincore.Inner, 100_000_000, 0, 3, replicate, "not divide: devices do not partition inputs together"},
 		{exchange, true, joincore.Inner, 1000, 0, 3, exchange, ""},
 		{exchange, true, joincore.Inner, mostRows + 1, 0, 3, exchange, ""},
-		{exchange, true, joincore.Inner, 1000, 1, 1, alone, "strategy exchange: the job has one device"},
-		{exchange, true, joincore.Left, 1000, 0, 1, alone, "strategy exchange: no inner join of two inputs by integers of at most 8 bytes can be divided among devices: not supported"},
-		{exchange, true, joincore.Inner, 4 * mostRows, 0, 3, divide, fmt.Sprintf("strategy exchange: %d rows: %v", 8*int64(mostRows), joincore.ErrBudget)},
-		{exchange, false, joincore.Inner, 100_000_000, 0, 3, replicate, "strategy exchange: devices exchange no rows: not supported"},
+		{exchange, true, joincore.Inner, 1000, 1, 1, alone, "not exchange: the job has one device"},
+		{exchange, true, joincore.Left, 1000, 0, 1, alone, "not exchange: no inner join of two inputs by integers of at most 8 bytes can be divided among devices"},
+		{exchange, true, joincore.Inner, 4 * mostRows, 0, 3, divide, fmt.Sprintf("not exchange: %d rows: %v", 8*int64(mostRows), joincore.ErrBudget)},
+		{exchange, false, joincore.Inner, 100_000_000, 0, 3, replicate, "not exchange: devices exchange no rows"},
 	} {
 		m, list := machine(3)
 		m.Jobs = JobDevices{Strategy: c.forced, Most: c.most, PeerGB: 390}
@@ -201,20 +202,60 @@ func TestForcedStrategy(t *testing.T) {
 		plan, inputs := sizedPair(c.rows)
 		plan.Root.(*joincore.Join).Kind = c.kind
 		got := m.choose(suite.Checked(t, plan), inputs, list)
-		if len(got.devices) != c.devices || got.how != c.how || got.reason != c.reason {
+		if len(got.devices) != c.devices || got.how != c.how || got.reason != c.reason || (got.ms > 0) != (got.how != divide) {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
 }
 
-// TestReasonOfAnotherStrategy: the reason stands where EXPLAIN shows it.
-func TestReasonOfAnotherStrategy(t *testing.T) {
-	of := func(members int, reason string) joincore.Stats {
-		stats := joincore.Stats{Joins: make([]joincore.JoinStats, 2)}
-		(&team{members: make([]device.Provider, members), choice: choice{reason: reason}}).note(&stats)
-		return stats
+// TestPredictedExchange: the prediction is that of the strategy, and needs the rate of the links.
+func TestPredictedExchange(t *testing.T) {
+	unchecked, inputs := sizedPair(100_000_000)
+	plan := suite.Checked(t, unchecked)
+	ms := map[costmodel.Strategy]float64{}
+	for _, how := range []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Exchange} {
+		for _, peerGB := range []float64{390, 0} {
+			m, list := machine(2)
+			for i := range m.Devices {
+				m.Devices[i].Provider = exchanging{dividing{m.Devices[i].Provider.(holding)}}
+			}
+			m.Jobs = JobDevices{Strategy: how, PeerGB: peerGB}
+			got := m.choose(plan, inputs, list)
+			if got.how != how || (got.ms > 0) != (how != costmodel.Exchange || peerGB > 0) {
+				t.Errorf("%v, %v GB/s: %+v", how, peerGB, got)
+			}
+			if peerGB > 0 {
+				ms[how] = got.ms
+			}
+		}
 	}
-	if one, more, none := of(1, "why"), of(2, "why"), of(2, ""); one.Alone != "why" || one.Joins[1].Reason != "" || more.Alone != "" || more.Joins[1].Reason != "why" || none.Joins[1].Reason != "" {
-		t.Errorf("%+v, %+v, %+v", one, more, none)
+	if ms[costmodel.Replicate] >= ms[costmodel.Alone] || ms[costmodel.Exchange] >= ms[costmodel.Alone] || ms[costmodel.Replicate] == ms[costmodel.Exchange] {
+		t.Errorf("%v", ms)
+	}
+}
+
+// TestExecutedStrategy: a job that one device has executed was executed alone. What was predicted for a strategy
+// is not said of another one, nor of fewer devices.
+func TestExecutedStrategy(t *testing.T) {
+	const predicted = 3 * time.Millisecond
+	for _, c := range []struct {
+		members, chosen int
+		how             costmodel.Strategy
+		executed        string // as package multi says; "": it was not asked
+		strategy        string
+		predicted       time.Duration
+	}{
+		{1, 1, costmodel.Alone, "", "alone", predicted},
+		{1, 2, costmodel.Replicate, "", "alone", 0},
+		{2, 2, costmodel.Exchange, "exchange", "exchange", predicted},
+		{2, 2, costmodel.Exchange, "alone", "alone", 0},
+		{2, 3, costmodel.Replicate, "replicate", "replicate", 0},
+	} {
+		stats := joincore.Stats{Strategy: c.executed}
+		job := &team{members: make([]device.Provider, c.members), choice: choice{devices: make([]int, c.chosen), how: c.how, ms: 3, reason: "why"}}
+		job.note(&stats)
+		if stats.Strategy != c.strategy || stats.Predicted != c.predicted || stats.Another != "why" {
+			t.Errorf("%+v: %+v", c, stats)
+		}
 	}
 }

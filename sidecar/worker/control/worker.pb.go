@@ -372,9 +372,10 @@ type Device struct {
 	Used          int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	Jobs          int32                  `protobuf:"varint,6,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	Queued        int32                  `protobuf:"varint,7,opt,name=queued,proto3" json:"queued,omitempty"`
-	Note          string                 `protobuf:"bytes,8,opt,name=note,proto3" json:"note,omitempty"`           // what it does without, and why; empty: nothing
-	Unused        string                 `protobuf:"bytes,9,opt,name=unused,proto3" json:"unused,omitempty"`       // why no join runs on it; empty: joins do
-	Resident      int64                  `protobuf:"varint,10,opt,name=resident,proto3" json:"resident,omitempty"` // bytes of columns that it keeps for later joins
+	Note          string                 `protobuf:"bytes,8,opt,name=note,proto3" json:"note,omitempty"`              // what it does without, and why; empty: nothing
+	Unused        string                 `protobuf:"bytes,9,opt,name=unused,proto3" json:"unused,omitempty"`          // why no join runs on it; empty: joins do
+	Resident      int64                  `protobuf:"varint,10,opt,name=resident,proto3" json:"resident,omitempty"`    // bytes of columns that it keeps for later joins
+	Strategies    []*Strategy            `protobuf:"bytes,11,rep,name=strategies,proto3" json:"strategies,omitempty"` // of jobs that begin on it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -479,6 +480,66 @@ func (x *Device) GetResident() int64 {
 	return 0
 }
 
+func (x *Device) GetStrategies() []*Strategy {
+	if x != nil {
+		return x.Strategies
+	}
+	return nil
+}
+
+// Strategy is how several devices execute a job, or one does.
+type Strategy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // why no job is executed so, whatever it is; empty: jobs may be
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Strategy) Reset() {
+	*x = Strategy{}
+	mi := &file_worker_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Strategy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Strategy) ProtoMessage() {}
+
+func (x *Strategy) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Strategy.ProtoReflect.Descriptor instead.
+func (*Strategy) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Strategy) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Strategy) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // ToWorker collects what there is to say: many things in one message under
 // load, one in each when idle.
 type ToWorker struct {
@@ -494,7 +555,7 @@ type ToWorker struct {
 
 func (x *ToWorker) Reset() {
 	*x = ToWorker{}
-	mi := &file_worker_proto_msgTypes[5]
+	mi := &file_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +567,7 @@ func (x *ToWorker) String() string {
 func (*ToWorker) ProtoMessage() {}
 
 func (x *ToWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[5]
+	mi := &file_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +580,7 @@ func (x *ToWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToWorker.ProtoReflect.Descriptor instead.
 func (*ToWorker) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{5}
+	return file_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToWorker) GetStart() *Start {
@@ -570,7 +631,7 @@ type FromWorker struct {
 
 func (x *FromWorker) Reset() {
 	*x = FromWorker{}
-	mi := &file_worker_proto_msgTypes[6]
+	mi := &file_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +643,7 @@ func (x *FromWorker) String() string {
 func (*FromWorker) ProtoMessage() {}
 
 func (x *FromWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[6]
+	mi := &file_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +656,7 @@ func (x *FromWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromWorker.ProtoReflect.Descriptor instead.
 func (*FromWorker) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{6}
+	return file_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FromWorker) GetWanted() []*Want {
@@ -644,7 +705,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_worker_proto_msgTypes[7]
+	mi := &file_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +717,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[7]
+	mi := &file_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +730,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{7}
+	return file_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Start) GetJob() []byte {
@@ -704,7 +765,7 @@ type Want struct {
 
 func (x *Want) Reset() {
 	*x = Want{}
-	mi := &file_worker_proto_msgTypes[8]
+	mi := &file_worker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +777,7 @@ func (x *Want) String() string {
 func (*Want) ProtoMessage() {}
 
 func (x *Want) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[8]
+	mi := &file_worker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +790,7 @@ func (x *Want) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Want.ProtoReflect.Descriptor instead.
 func (*Want) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{8}
+	return file_worker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Want) GetBatch() uint64 {
@@ -756,7 +817,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_worker_proto_msgTypes[9]
+	mi := &file_worker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +829,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[9]
+	mi := &file_worker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +842,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{9}
+	return file_worker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Batch) GetBatch() uint64 {
@@ -807,7 +868,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_worker_proto_msgTypes[10]
+	mi := &file_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +880,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[10]
+	mi := &file_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +893,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{10}
+	return file_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Refusal) GetBatch() uint64 {
@@ -853,7 +914,7 @@ type Emitted struct {
 
 func (x *Emitted) Reset() {
 	*x = Emitted{}
-	mi := &file_worker_proto_msgTypes[11]
+	mi := &file_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +926,7 @@ func (x *Emitted) String() string {
 func (*Emitted) ProtoMessage() {}
 
 func (x *Emitted) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[11]
+	mi := &file_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +939,7 @@ func (x *Emitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Emitted.ProtoReflect.Descriptor instead.
 func (*Emitted) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{11}
+	return file_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Emitted) GetBatch() uint64 {
@@ -913,7 +974,7 @@ type Booking struct {
 
 func (x *Booking) Reset() {
 	*x = Booking{}
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +986,7 @@ func (x *Booking) String() string {
 func (*Booking) ProtoMessage() {}
 
 func (x *Booking) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +999,7 @@ func (x *Booking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booking.ProtoReflect.Descriptor instead.
 func (*Booking) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{12}
+	return file_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Booking) GetBytes() int64 {
@@ -959,7 +1020,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1032,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -984,7 +1045,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{13}
+	return file_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Done) GetFailure() Failure {
@@ -1022,7 +1083,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1095,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1108,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{14}
+	return file_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Segment) GetExtent() uint64 {
@@ -1095,7 +1156,7 @@ const file_worker_proto_rawDesc = "" +
 	"\x04gbps\x18\x04 \x01(\x01R\x04gbps\x12\x1d\n" +
 	"\n" +
 	"latency_ns\x18\x05 \x01(\x03R\tlatencyNs\x12\x12\n" +
-	"\x04note\x18\x06 \x01(\tR\x04note\"\xf0\x01\n" +
+	"\x04note\x18\x06 \x01(\tR\x04note\"\xad\x02\n" +
 	"\x06Device\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1107,7 +1168,13 @@ const file_worker_proto_rawDesc = "" +
 	"\x04note\x18\b \x01(\tR\x04note\x12\x16\n" +
 	"\x06unused\x18\t \x01(\tR\x06unused\x12\x1a\n" +
 	"\bresident\x18\n" +
-	" \x01(\x03R\bresident\"\xf0\x01\n" +
+	" \x01(\x03R\bresident\x12;\n" +
+	"\n" +
+	"strategies\x18\v \x03(\v2\x1b.gpujoin.worker.v1.StrategyR\n" +
+	"strategies\"6\n" +
+	"\bStrategy\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf0\x01\n" +
 	"\bToWorker\x12.\n" +
 	"\x05start\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.StartR\x05start\x122\n" +
 	"\agranted\x18\x02 \x03(\v2\x18.gpujoin.worker.v1.BatchR\agranted\x124\n" +
@@ -1175,7 +1242,7 @@ func file_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_worker_proto_goTypes = []any{
 	(Failure)(0),          // 0: gpujoin.worker.v1.Failure
 	(*StatusRequest)(nil), // 1: gpujoin.worker.v1.StatusRequest
@@ -1183,40 +1250,42 @@ var file_worker_proto_goTypes = []any{
 	(*Contents)(nil),      // 3: gpujoin.worker.v1.Contents
 	(*Link)(nil),          // 4: gpujoin.worker.v1.Link
 	(*Device)(nil),        // 5: gpujoin.worker.v1.Device
-	(*ToWorker)(nil),      // 6: gpujoin.worker.v1.ToWorker
-	(*FromWorker)(nil),    // 7: gpujoin.worker.v1.FromWorker
-	(*Start)(nil),         // 8: gpujoin.worker.v1.Start
-	(*Want)(nil),          // 9: gpujoin.worker.v1.Want
-	(*Batch)(nil),         // 10: gpujoin.worker.v1.Batch
-	(*Refusal)(nil),       // 11: gpujoin.worker.v1.Refusal
-	(*Emitted)(nil),       // 12: gpujoin.worker.v1.Emitted
-	(*Booking)(nil),       // 13: gpujoin.worker.v1.Booking
-	(*Done)(nil),          // 14: gpujoin.worker.v1.Done
-	(*Segment)(nil),       // 15: gpujoin.worker.v1.Segment
+	(*Strategy)(nil),      // 6: gpujoin.worker.v1.Strategy
+	(*ToWorker)(nil),      // 7: gpujoin.worker.v1.ToWorker
+	(*FromWorker)(nil),    // 8: gpujoin.worker.v1.FromWorker
+	(*Start)(nil),         // 9: gpujoin.worker.v1.Start
+	(*Want)(nil),          // 10: gpujoin.worker.v1.Want
+	(*Batch)(nil),         // 11: gpujoin.worker.v1.Batch
+	(*Refusal)(nil),       // 12: gpujoin.worker.v1.Refusal
+	(*Emitted)(nil),       // 13: gpujoin.worker.v1.Emitted
+	(*Booking)(nil),       // 14: gpujoin.worker.v1.Booking
+	(*Done)(nil),          // 15: gpujoin.worker.v1.Done
+	(*Segment)(nil),       // 16: gpujoin.worker.v1.Segment
 }
 var file_worker_proto_depIdxs = []int32{
 	5,  // 0: gpujoin.worker.v1.StatusReply.devices:type_name -> gpujoin.worker.v1.Device
 	4,  // 1: gpujoin.worker.v1.StatusReply.links:type_name -> gpujoin.worker.v1.Link
 	3,  // 2: gpujoin.worker.v1.StatusReply.contents:type_name -> gpujoin.worker.v1.Contents
-	8,  // 3: gpujoin.worker.v1.ToWorker.start:type_name -> gpujoin.worker.v1.Start
-	10, // 4: gpujoin.worker.v1.ToWorker.granted:type_name -> gpujoin.worker.v1.Batch
-	11, // 5: gpujoin.worker.v1.ToWorker.refused:type_name -> gpujoin.worker.v1.Refusal
-	13, // 6: gpujoin.worker.v1.ToWorker.booked:type_name -> gpujoin.worker.v1.Booking
-	9,  // 7: gpujoin.worker.v1.FromWorker.wanted:type_name -> gpujoin.worker.v1.Want
-	12, // 8: gpujoin.worker.v1.FromWorker.emitted:type_name -> gpujoin.worker.v1.Emitted
-	14, // 9: gpujoin.worker.v1.FromWorker.done:type_name -> gpujoin.worker.v1.Done
-	13, // 10: gpujoin.worker.v1.FromWorker.book:type_name -> gpujoin.worker.v1.Booking
-	15, // 11: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
-	0,  // 12: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
-	1,  // 13: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
-	6,  // 14: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
-	2,  // 15: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
-	7,  // 16: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
-	15, // [15:17] is the sub-list for method output_type
-	13, // [13:15] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	6,  // 3: gpujoin.worker.v1.Device.strategies:type_name -> gpujoin.worker.v1.Strategy
+	9,  // 4: gpujoin.worker.v1.ToWorker.start:type_name -> gpujoin.worker.v1.Start
+	11, // 5: gpujoin.worker.v1.ToWorker.granted:type_name -> gpujoin.worker.v1.Batch
+	12, // 6: gpujoin.worker.v1.ToWorker.refused:type_name -> gpujoin.worker.v1.Refusal
+	14, // 7: gpujoin.worker.v1.ToWorker.booked:type_name -> gpujoin.worker.v1.Booking
+	10, // 8: gpujoin.worker.v1.FromWorker.wanted:type_name -> gpujoin.worker.v1.Want
+	13, // 9: gpujoin.worker.v1.FromWorker.emitted:type_name -> gpujoin.worker.v1.Emitted
+	15, // 10: gpujoin.worker.v1.FromWorker.done:type_name -> gpujoin.worker.v1.Done
+	14, // 11: gpujoin.worker.v1.FromWorker.book:type_name -> gpujoin.worker.v1.Booking
+	16, // 12: gpujoin.worker.v1.Batch.segment:type_name -> gpujoin.worker.v1.Segment
+	0,  // 13: gpujoin.worker.v1.Done.failure:type_name -> gpujoin.worker.v1.Failure
+	1,  // 14: gpujoin.worker.v1.Worker.Status:input_type -> gpujoin.worker.v1.StatusRequest
+	7,  // 15: gpujoin.worker.v1.Worker.Run:input_type -> gpujoin.worker.v1.ToWorker
+	2,  // 16: gpujoin.worker.v1.Worker.Status:output_type -> gpujoin.worker.v1.StatusReply
+	8,  // 17: gpujoin.worker.v1.Worker.Run:output_type -> gpujoin.worker.v1.FromWorker
+	16, // [16:18] is the sub-list for method output_type
+	14, // [14:16] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_worker_proto_init() }
@@ -1230,7 +1299,7 @@ func file_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_worker_proto_rawDesc), len(file_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/tests/harness"
 	"gpujoin/tests/measure"
 )
@@ -171,6 +172,9 @@ func (t *times) explainPlan(ctx context.Context, m *mode, sql string) (harness.N
 			reasons = append(reasons, "ran on "+provider+": "+g.Text("Provider Fallback"))
 		}
 		if why := g.Text("One Device"); why != "" {
+			reasons = append(reasons, "one device: "+why)
+		}
+		if why := g.Text("Strategy Reason"); why != "" && g.Text("Strategy") == costmodel.Alone.String() {
 			reasons = append(reasons, "one device: "+why)
 		}
 		t.Devices = max(t.Devices, int(g.Number("Devices")))

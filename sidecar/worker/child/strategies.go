@@ -1,0 +1,27 @@
+package child
+
+import (
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/multi"
+	"gpujoin/sidecar/worker/control"
+)
+
+// strategies returns by which strategies a job that enters a device can be executed if all devices
+// are idle, and why not by the others. What depends on the job is not looked at.
+func (m *Machine) strategies(device int) (list []*control.Strategy) {
+	idle := []int{device}
+	for d := range m.Devices {
+		if d != device {
+			idle = append(idle, d)
+		}
+	}
+	set := m.Jobs.best(idle, m.Jobs.atMost(idle))
+	for _, how := range costmodel.Executed() {
+		reason := multi.Unable(m.providers(set), how)
+		if reason != "" && len(set) == 1 && len(idle) > 1 {
+			reason = "each job has one device (cuda_devices)"
+		}
+		list = append(list, &control.Strategy{Name: how.String(), Reason: reason})
+	}
+	return list
+}

@@ -1,0 +1,82 @@
+package child
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cpu"
+	"gpujoin/joincore/device"
+)
+
+// linked is a device that exchanges rows with those whose memory it reaches.
+type linked struct {
+	exchanging
+	number  int
+	reaches []int
+}
+
+func (l linked) Exchanges(members []device.Provider, _ *device.Exchange) error {
+	for _, p := range members {
+		for _, q := range members {
+			if p, q := p.(linked), q.(linked); p.number != q.number && !slices.Contains(p.reaches, q.number) {
+				return fmt.Errorf("device %d does not access the memory of device %d: %w", p.number, q.number, joincore.ErrUnsupported)
+			}
+		}
+	}
+	return nil
+}
+
+// TestStrategies: by which strategies jobs on each device can be executed, and why not by others.
+func TestStrategies(t *testing.T) {
+	hold := func(int) device.Provider { return holding{cpu.New(), mostRows} }
+	divide := func(int) device.Provider { return dividing{holding{cpu.New(), mostRows}} }
+	exchange := func(int) device.Provider { return exchanging{dividing{holding{cpu.New(), mostRows}}} }
+	link := func(reaches ...[]int) func(int) device.Provider {
+		return func(d int) device.Provider {
+			return linked{exchanging{dividing{holding{cpu.New(), mostRows}}}, d, reaches[d]}
+		}
+	}
+	pairs := func(list []int, n int) []int { return []int{list[0], list[0] ^ 1}[:n] } // 0 with 1, 2 with 3
+	const one, each = "there is one device", "each job has one device (cuda_devices)"
+	for name, c := range map[string]struct {
+		devices  int
+		provider func(int) device.Provider
+		jobs     JobDevices
+		want     []string // of each device: why not replicate, divide, exchange; of all alike: once
+	}{
+		"one device":                      {1, exchange, JobDevices{}, []string{one + "|" + one + "|" + one}},
+		"jobs have one of two":            {2, exchange, JobDevices{Most: 1}, []string{each + "|" + each + "|" + each}},
+		"two that only read whole inputs": {2, hold, JobDevices{}, []string{"|devices do not partition inputs together|devices exchange no rows"}},
+		"two that partition":              {2, divide, JobDevices{}, []string{"||devices exchange no rows"}},
+		"two that exchange":               {2, exchange, JobDevices{}, []string{"||"}},
+		"three that exchange":             {3, exchange, JobDevices{Most: 2}, []string{"||"}},
+		"no access between two":           {2, link(nil, nil), JobDevices{}, []string{"||device 0 does not access the memory of device 1", "||device 1 does not access the memory of device 0"}},
+		"access in one direction":         {2, link([]int{1}, nil), JobDevices{}, []string{"||device 1 does not access the memory of device 0"}},
+		"access in pairs, jobs of all": {4, link([]int{1}, []int{0}, []int{3}, []int{2}), JobDevices{}, []string{
+			"||device 0 does not access the memory of device 2", "||device 1 does not access the memory of device 2",
+			"||device 2 does not access the memory of device 0", "||device 3 does not access the memory of device 0",
+		}},
+		"access in pairs, jobs of two": {4, link([]int{1}, []int{0}, []int{3}, []int{2}), JobDevices{Most: 2, Best: pairs}, []string{"||"}},
+		"one that reaches no other":    {3, link([]int{1}, []int{0}, nil), JobDevices{Most: 2}, []string{"||", "||", "||device 2 does not access the memory of device 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &Machine{Jobs: c.jobs}
+			for d := range c.devices {
+				m.Devices = append(m.Devices, Device{Provider: c.provider(d)})
+			}
+			for d := range m.Devices {
+				var names, reasons []string
+				for _, s := range m.strategies(d) {
+					names, reasons = append(names, s.GetName()), append(reasons, s.GetReason())
+				}
+				want := "|" + c.want[min(d, len(c.want)-1)] // always alone
+				if got := strings.Join(reasons, "|"); !slices.Equal(names, []string{"alone", "replicate", "divide", "exchange"}) || got != want {
+					t.Errorf("device %d: %v, %q, want %q", d, names, got, want)
+				}
+			}
+		})
+	}
+}
