@@ -19,15 +19,15 @@ type Stats struct {
 	Aggregates []AggregateStats
 
 	// Of a plan that devices of a machine with several were to execute:
-	Strategy  string        // by which devices have executed it, a costmodel.Strategy's name; "": it has none
-	Another   string        // why that is not the strategy that is demanded; "": it is, or none is
-	Predicted time.Duration // of JoinTime, by package costmodel, for that strategy; 0: not predicted
-	Devices   int           // that have executed it together; 0: one, as always
-	Alone     string        // why one device has executed it; "": several have
-	Sent      int64         // bytes that devices have copied from each other
-	Hops      int           // links that each of these bytes has crossed
-	Met       time.Duration // how long the first device at the join where they exchange rows waited for the last one
-	Waited    time.Duration // how long the first device to finish waited for the last one
+	Strategy       string        // by which devices have executed it, a costmodel.Strategy's name; "": it has none
+	StrategyReason string        // why that is not the strategy that is demanded; "": it is, or none is
+	Predicted      time.Duration // of JoinTime, by package costmodel, for that strategy; 0: not predicted
+	Devices        int           // that have executed it together; 0: one, as always
+	Alone          string        // why one device has executed it; "": several have
+	Sent           int64         // bytes that devices have copied from each other
+	Hops           int           // links that each of these bytes has crossed
+	Met            time.Duration // how long the first device at the join where they exchange rows waited for the last one
+	Waited         time.Duration // how long the first device to finish waited for the last one
 }
 
 // AggregateStats describes one aggregate of the tree.

@@ -65,11 +65,11 @@ type Stats struct {
 	SentBytes    uint64    `c:"sent_bytes"`
 	DeviceWaitUS uint64    `c:"device_wait_us"` // the first device to finish waited for the last
 	// the first device at the join where they exchanged rows waited for the last
-	MeetingWaitUS uint64    `c:"meeting_wait_us"`
-	PredictedUS   uint64    `c:"predicted_us"` // of JoinUS, for the strategy; 0: not predicted
-	Strategy      [16]byte  `c:"strategy"`     // of the devices; empty: cores executed the job
-	Another       [128]byte `c:"another"`      // why it is not the one that the daemon's setting demands
-	Alone         [96]byte  `c:"alone"`        // why one device executed a job for several
+	MeetingWaitUS  uint64    `c:"meeting_wait_us"`
+	PredictedUS    uint64    `c:"predicted_us"`    // of JoinUS, for the strategy; 0: not predicted
+	Strategy       [16]byte  `c:"strategy"`        // of the devices; empty: cores executed the job
+	StrategyReason [128]byte `c:"strategy_reason"` // why it is not the one that the daemon's setting demands
+	Alone          [96]byte  `c:"alone"`           // why one device executed a job for several
 }
 
 // JoinStats is gj_join_stats, one join of the job's tree.

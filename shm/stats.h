@@ -36,7 +36,7 @@ struct gj_stats
 	uint64_t	predicted_us;	/* of join_us, for the strategy; 0: not predicted */
 	char		strategy[16];	/* of the devices: "alone", "replicate", "divide",
 								 * "exchange"; empty: cores executed the job */
-	char		another[128];	/* why it is not the one that the daemon's setting
+	char		strategy_reason[128];	/* why it is not the one that the daemon's setting
 								 * demands; empty: it is, or none is demanded */
 	char		alone[96];		/* why one device executed a job for several;
 								 * empty: several did, or it was for one */

@@ -126,7 +126,7 @@ func testReport() *Report {
 	r.Devices, r.Hops, r.SentBytes, r.DeviceWaitUS, r.MeetingWaitUS, r.PredictedUS = 2, 1, 50, 51, 52, 53
 	PutText(r.Provider[:], "cuda")
 	PutText(r.Strategy[:], "exchange")
-	PutText(r.Another[:], "not divide: there is one device")
+	PutText(r.StrategyReason[:], "not divide: there is one device")
 	phase := func(name string, predicted, actual uint64) PhaseStats {
 		p := PhaseStats{PredictedNS: predicted, ActualNS: actual}
 		PutText(p.Name[:], name)

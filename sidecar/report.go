@@ -30,7 +30,7 @@ func (j *job) report() []byte {
 		r.MeetingWaitUS = uint64((e.stats.Met + time.Microsecond - 1).Microseconds()) // 0: there was no meeting
 		r.PredictedUS = uint64(e.stats.Predicted.Microseconds())
 		shm.PutText(r.Strategy[:], e.stats.Strategy)
-		shm.PutText(r.Another[:], e.stats.Another)
+		shm.PutText(r.StrategyReason[:], e.stats.StrategyReason)
 		shm.PutText(r.Alone[:], e.stats.Alone)
 		for i := range e.stats.Joins {
 			r.JoinList = append(r.JoinList, joinReport(i, &e.stats.Joins[i]))

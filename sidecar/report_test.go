@@ -120,7 +120,7 @@ type spread struct {
 
 func (s spread) Run(ctx context.Context, job *executor.Job, stats *joincore.Stats) error {
 	err := s.Last.Run(ctx, job, stats)
-	stats.Strategy, stats.Another, stats.Predicted = s.says.Strategy, s.says.Another, s.says.Predicted
+	stats.Strategy, stats.StrategyReason, stats.Predicted = s.says.Strategy, s.says.StrategyReason, s.says.Predicted
 	stats.Devices, stats.Sent, stats.Hops, stats.Met, stats.Waited = s.says.Devices, s.says.Sent, s.says.Hops, s.says.Met, s.says.Waited
 	return err
 }
@@ -133,7 +133,7 @@ func TestReportOfDevices(t *testing.T) {
 		want shm.Stats // of numbers
 	}{
 		{joincore.Stats{}, shm.Stats{}},
-		{joincore.Stats{Strategy: "alone", Another: "not exchange: there is one device", Predicted: 5 * time.Millisecond}, shm.Stats{PredictedUS: 5000}},
+		{joincore.Stats{Strategy: "alone", StrategyReason: "not exchange: there is one device", Predicted: 5 * time.Millisecond}, shm.Stats{PredictedUS: 5000}},
 		{
 			joincore.Stats{Strategy: "exchange", Devices: 4, Sent: 1 << 40, Hops: 1, Met: 1, Waited: time.Second, Predicted: time.Second},
 			shm.Stats{Devices: 4, SentBytes: 1 << 40, Hops: 1, MeetingWaitUS: 1, DeviceWaitUS: 1e6, PredictedUS: 1e6},
@@ -148,8 +148,8 @@ func TestReportOfDevices(t *testing.T) {
 		numbers := shm.Stats{
 			Devices: got.Devices, Hops: got.Hops, SentBytes: got.SentBytes, DeviceWaitUS: got.DeviceWaitUS, MeetingWaitUS: got.MeetingWaitUS, PredictedUS: got.PredictedUS,
 		}
-		if strategy, another := shm.Text(got.Strategy[:]), shm.Text(got.Another[:]); strategy != c.says.Strategy || another != c.says.Another || numbers != c.want {
-			t.Errorf("%+v: %q, %q, %+v", c.says, strategy, another, numbers)
+		if strategy, reason := shm.Text(got.Strategy[:]), shm.Text(got.StrategyReason[:]); strategy != c.says.Strategy || reason != c.says.StrategyReason || numbers != c.want {
+			t.Errorf("%+v: %q, %q, %+v", c.says, strategy, reason, numbers)
 		}
 		b.Close()
 	}

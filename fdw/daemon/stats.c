@@ -37,7 +37,8 @@ gj_stats_read(GjStats *stats, const void *body, size_t length)
 		total->joins > GJ_MAX_INPUTS || total->aggregates > GJ_MAX_INPUTS ||
 		total->filters > GJ_MAX_FILTERS || total->participants > GJ_MAX_PARTICIPANTS ||
 		!IS_TEXT(total->provider) || !IS_TEXT(total->fallback) ||
-		!IS_TEXT(total->strategy) || !IS_TEXT(total->another) || !IS_TEXT(total->alone))
+		!IS_TEXT(total->strategy) || !IS_TEXT(total->strategy_reason) ||
+		!IS_TEXT(total->alone))
 		return false;
 	stats->total = total;
 	at += sizeof(*total);

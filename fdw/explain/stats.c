@@ -267,7 +267,7 @@ explain_job(const struct gj_stats *job, ExplainState *es)
 	end_line(es);
 }
 
-/* What several devices had of each other. */
+/* What several devices copied from each other, and how long they waited. */
 static void
 explain_exchange(const struct gj_stats *job, ExplainState *es)
 {
@@ -311,8 +311,8 @@ explain_devices(const struct gj_stats *job, ExplainState *es)
 		explain_prediction(job, es);
 		end_line(es);
 	}
-	if (job->another[0] != '\0')
-		ExplainPropertyText("Strategy Reason", job->another, es);
+	if (job->strategy_reason[0] != '\0')
+		ExplainPropertyText("Strategy Reason", job->strategy_reason, es);
 	if (job->alone[0] != '\0')
 		ExplainPropertyText("One Device", job->alone, es);
 }

@@ -70,7 +70,7 @@ func TestHostileStatistics(t *testing.T) {
 		"more phases than there are": {reported(func(r *shm.Report) { r.JoinList[0].PhaseList = make([]shm.PhaseStats, shm.MaxPhases+1) }), false},
 		"no end of provider":         {reported(func(r *shm.Report) { fill(r.Provider[:], 'x') }), false},
 		"no end of strategy":         {reported(func(r *shm.Report) { fill(r.Strategy[:], 'x') }), false},
-		"no end of another reason":   {reported(func(r *shm.Report) { fill(r.Another[:], 'x') }), false},
+		"no end of its reason":       {reported(func(r *shm.Report) { fill(r.StrategyReason[:], 'x') }), false},
 		"a strategy of no device":    {reported(func(r *shm.Report) { copy(r.Strategy[:], "exchange") }), true},
 		"no end of algorithm":        {reported(func(r *shm.Report) { fill(r.JoinList[0].Algorithm[:], '%') }), false},
 		"no end of a reason":         {reported(func(r *shm.Report) { fill(r.JoinList[0].Reason[:], 'x') }), false},

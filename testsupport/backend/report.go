@@ -21,7 +21,7 @@ func DecodeReport(body []byte) (*shm.Report, error) {
 	if s.Joins > shm.MaxInputs || s.Aggregates > shm.MaxInputs || s.Filters > shm.MaxFilters || s.Participants > shm.MaxParticipants {
 		return nil, fmt.Errorf("%w: %d joins, %d aggregates, %d filters, %d participants", ErrReport, s.Joins, s.Aggregates, s.Filters, s.Participants)
 	}
-	if !isText(s.Provider[:]) || !isText(s.Fallback[:]) || !isText(s.Strategy[:]) || !isText(s.Another[:]) || !isText(s.Alone[:]) {
+	if !isText(s.Provider[:]) || !isText(s.Fallback[:]) || !isText(s.Strategy[:]) || !isText(s.StrategyReason[:]) || !isText(s.Alone[:]) {
 		return nil, fmt.Errorf("%w: text of a provider", ErrReport)
 	}
 	r := &shm.Report{Stats: s}

@@ -16,7 +16,7 @@ func testReport() *shm.Report {
 	r.Devices, r.Hops, r.SentBytes, r.DeviceWaitUS, r.MeetingWaitUS, r.PredictedUS = 2, 1, 50, 51, 52, 53
 	shm.PutText(r.Provider[:], "cuda")
 	shm.PutText(r.Strategy[:], "exchange")
-	shm.PutText(r.Another[:], "not divide: there is one device")
+	shm.PutText(r.StrategyReason[:], "not divide: there is one device")
 	phase := func(name string, predicted, actual uint64) shm.PhaseStats {
 		p := shm.PhaseStats{PredictedNS: predicted, ActualNS: actual}
 		shm.PutText(p.Name[:], name)
@@ -76,14 +76,14 @@ func TestMalformedReports(t *testing.T) {
 		"no end of a name": {func(r *shm.Report) {
 			copy(r.JoinList[0].PhaseList[1].Name[:], strings.Repeat("x", 32))
 		}, ErrReport},
-		"no end of a reason":          {func(r *shm.Report) { copy(r.JoinList[0].Reason[:], strings.Repeat("x", 96)) }, ErrReport},
-		"a line feed in a name":       {func(r *shm.Report) { r.JoinList[0].PhaseList[1].Name[2] = '\n' }, ErrReport},
-		"an escape in an algorithm":   {func(r *shm.Report) { r.JoinList[1].Algorithm[0] = 0x1b }, ErrReport},
-		"no encoding in a reason":     {func(r *shm.Report) { r.Fallback[0] = 0xff }, ErrReport},
-		"no end of a provider":        {func(r *shm.Report) { copy(r.Provider[:], strings.Repeat("x", 16)) }, ErrReport},
-		"no end of devices' strategy": {func(r *shm.Report) { copy(r.Strategy[:], strings.Repeat("x", 16)) }, ErrReport},
-		"a tab in another reason":     {func(r *shm.Report) { r.Another[3] = '\t' }, ErrReport},
-		"bytes behind the end of one": {func(r *shm.Report) { r.Provider[15] = 0xff }, nil},
+		"no end of a reason":           {func(r *shm.Report) { copy(r.JoinList[0].Reason[:], strings.Repeat("x", 96)) }, ErrReport},
+		"a line feed in a name":        {func(r *shm.Report) { r.JoinList[0].PhaseList[1].Name[2] = '\n' }, ErrReport},
+		"an escape in an algorithm":    {func(r *shm.Report) { r.JoinList[1].Algorithm[0] = 0x1b }, ErrReport},
+		"no encoding in a reason":      {func(r *shm.Report) { r.Fallback[0] = 0xff }, ErrReport},
+		"no end of a provider":         {func(r *shm.Report) { copy(r.Provider[:], strings.Repeat("x", 16)) }, ErrReport},
+		"no end of devices' strategy":  {func(r *shm.Report) { copy(r.Strategy[:], strings.Repeat("x", 16)) }, ErrReport},
+		"a tab in a strategy's reason": {func(r *shm.Report) { r.StrategyReason[3] = '\t' }, ErrReport},
+		"bytes behind the end of one":  {func(r *shm.Report) { r.Provider[15] = 0xff }, nil},
 	} {
 		r := testReport()
 		c.change(r)

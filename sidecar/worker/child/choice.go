@@ -238,5 +238,5 @@ func (t *team) note(stats *joincore.Stats) {
 	if stats.Strategy == chosen && len(t.members) == len(t.devices) {
 		stats.Predicted = time.Duration(t.ms * float64(time.Millisecond))
 	}
-	stats.Another = t.reason
+	stats.StrategyReason = t.reason
 }

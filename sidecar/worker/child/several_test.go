@@ -254,7 +254,7 @@ func TestExecutedStrategy(t *testing.T) {
 		stats := joincore.Stats{Strategy: c.executed}
 		job := &team{members: make([]device.Provider, c.members), choice: choice{devices: make([]int, c.chosen), how: c.how, ms: 3, reason: "why"}}
 		job.note(&stats)
-		if stats.Strategy != c.strategy || stats.Predicted != c.predicted || stats.Another != "why" {
+		if stats.Strategy != c.strategy || stats.Predicted != c.predicted || stats.StrategyReason != "why" {
 			t.Errorf("%+v: %+v", c, stats)
 		}
 	}

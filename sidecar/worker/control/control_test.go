@@ -53,10 +53,10 @@ func TestStats(t *testing.T) {
 	stats.Joins[0].Reason = strings.Repeat("\xff", 1000)
 	stats.Joins[0].Phases = make([]joincore.Phase, 1000)
 	stats.Joins[0].Phases[0] = joincore.Phase{Predicted: -1, Actual: math.MinInt64}
-	stats.Strategy, stats.Another = strings.Repeat("\xff", 1000), strings.Repeat("\xff", 1000)
+	stats.Strategy, stats.StrategyReason = strings.Repeat("\xff", 1000), strings.Repeat("\xff", 1000)
 	stats.Predicted, stats.Met = math.MinInt64, -1
 	got, _ := EncodeDone(nil, &stats).Statistics(1, 1)
-	if len(got.Strategy) > maxName || len(got.Another) > maxReason || got.Predicted != 0 || got.Met != 0 {
+	if len(got.Strategy) > maxName || len(got.StrategyReason) > maxReason || got.Predicted != 0 || got.Met != 0 {
 		t.Errorf("%+v", got)
 	}
 	if p := got.Joins[0].Phases[0]; p.Predicted != 0 || p.Actual != 0 {

@@ -27,7 +27,7 @@ func (d *Done) Statistics(joins, aggregates int) (s joincore.Stats, ok bool) {
 		return joincore.Stats{}, false
 	}
 	s.Provider, s.Alone = clip(s.Provider, maxName), clip(s.Alone, maxReason)
-	s.Strategy, s.Another = clip(s.Strategy, maxName), clip(s.Another, maxReason)
+	s.Strategy, s.StrategyReason = clip(s.Strategy, maxName), clip(s.StrategyReason, maxReason)
 	s.JoinTime, s.Predicted, s.Met, s.Waited = positive(s.JoinTime), positive(s.Predicted), positive(s.Met), positive(s.Waited)
 	s.Devices, s.Sent, s.Hops = devices(s.Devices), max(s.Sent, 0), max(s.Hops, 0)
 	s.Joins = s.Joins[:min(len(s.Joins), joins)]
