@@ -110,5 +110,24 @@ SELECT t AS tables, last_join(format('SELECT d.id, o.price, v.nation FROM %s WHE
 FROM unnest(ARRAY['orders d CROSS JOIN (offers o JOIN vendors v ON v.id = o.vendor)', 'offers o CROSS JOIN (orders d JOIN vendors v ON v.id = d.vendor)',
     'vendors v CROSS JOIN (orders d JOIN offers o ON o.part = d.part)']) t;
 RESET join_collapse_limit;
+-- processes of a parallel plan share a sort of rows that are more than PostgreSQL expects: a serial plan has to be
+-- cheaper than them by what they save
+RESET gpujoin.debug_force;
+SET gpujoin.keep = off;
+SET parallel_setup_cost = 1e9;
+ALTER TABLE sales SET (parallel_workers = 2);
+CREATE FUNCTION join_cost(workers int, query text) RETURNS float8
+LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    PERFORM set_config('max_parallel_workers_per_gather', workers::text, true);
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN jsonb_path_query_first(plan, '$.**?(@."Custom Plan Provider" == "OffloadJoin")."Total Cost"')::float8;
+END $$;
+SELECT workers, clause, join_cost(workers, query || ' ' || clause) > join_cost(workers, query) * 1.05 AS charged
+FROM unnest(ARRAY[0, 2]) workers, unnest(ARRAY['ORDER BY amount', 'ORDER BY amount LIMIT 10']) clause,
+    (VALUES ('SELECT amount, label FROM sales s JOIN days d ON s.day_id = d.id WHERE d.year = 2012')) v (query)
+ORDER BY workers, clause;
 SET client_min_messages = warning;
 DROP SCHEMA surplus CASCADE;
