@@ -67,7 +67,7 @@ func (w way) expect() string {
 }
 
 var ways = []way{
-	{"timeout", "set statement_timeout = '400ms'", "57014", func(*testing.T, *world, *harness.Session) {}},
+	{"timeout", "set statement_timeout = '1500ms'", "57014", func(*testing.T, *world, *harness.Session) {}},
 	{"cancel", "", "57014", func(t *testing.T, w *world, s *harness.Session) {
 		signal(t, w, fmt.Sprintf("select pg_cancel_backend(%d)", s.PID()))
 	}},

@@ -22,7 +22,7 @@ func goTestSteps() []step {
 		{"unit", "architecture, documentation, tools", goTest("tests", "0", "./arch", "./bench/mirror", "./bench/record", "./bench/report", "./cmd/...", "./differential", "./docs", "./faults", "./gpu/bench/...", "./gpu/bytes", "./harness/...", "./keptcheck", "./measure", "./packaging", "./soak", "./sqllogic", "./suite")},
 		{"unit", "simulator of several GPUs", simulator},
 		{"unit", "the extension's readers", goTest("tests", "0", "./reader")},
-		{"e2e", "end to end", goTest("tests", "0", "-timeout", "15m", "./e2e/...", "./fault/...", "./source", "./foreign", "./scaleout", "./mirrorcheck", "./gpu/e2e")},
+		{"e2e", "end to end", goTest("tests", "0", "-timeout", "25m", "./e2e/...", "./fault/...", "./source", "./foreign", "./scaleout", "./mirrorcheck", "./gpu/e2e")},
 	}
 }
 
