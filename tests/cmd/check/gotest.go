@@ -15,7 +15,7 @@ import (
 func goTestSteps() []step {
 	return []step{
 		// -race needs cgo; the daemon itself is built without.
-		{"unit", "main module, -race", goTest(".", "1", "-race", "-timeout", "20m", "./...")},
+		{"unit", "main module, -race", goTest(".", "1", "-race", "-timeout", "30m", "./...")},
 		// A peer that writes during a read is an intended race: that test skips itself
 		// above.
 		{"unit", "inputs that change, no -race", goTest(".", "0", "-run", "^TestInputChangesWhileItIsRead$", "./joincore/exec", "./joincore/multi")},
