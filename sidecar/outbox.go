@@ -145,7 +145,7 @@ func (o *outbox) hold() {
 	o.held = true
 }
 
-// release ends hold.
+// release ends hold. Each write has one frame with descriptors at most, at its beginning.
 func (o *outbox) release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -281,7 +281,7 @@ explain_exchange(const struct gj_stats *job, ExplainState *es)
 	put_us(es, "  Waited: ", "Device Wait Time", job->device_wait_us, " ms");
 }
 
-/* The text repeats the time of the line above, beside the predicted one. */
+/* The text repeats the actual time of the line above, to compare it with the predicted one. */
 static void
 explain_prediction(const struct gj_stats *job, ExplainState *es)
 {

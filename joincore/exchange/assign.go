@@ -237,7 +237,7 @@ func (a *assigner) smallFirst() {
 	a.order = append(small, others...)
 }
 
-// hasSmall reports whether one side of a partition may be copied and is small beside the other.
+// hasSmall reports whether one side of a partition may be copied and is small compared with the other.
 func (a *assigner) hasSmall(p int) bool {
 	for copied := Build; copied <= Probe; copied++ {
 		bytes := func(side Side) float64 { return float64(a.sums[side][p] * a.limits.Width[side]) }

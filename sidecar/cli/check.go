@@ -43,9 +43,10 @@ socket.`,
 		if err != nil {
 			return err
 		}
-		results, code := c.runChecks(cfg)
+		able := askStrategies(cfg)
+		results, code := c.runChecks(cfg, able)
 		if *asJSON {
-			err = printResults(c.out, cfg, results)
+			err = printResults(c.out, results, able)
 		} else {
 			err = printChecks(c.out, results)
 		}
@@ -64,8 +65,9 @@ type result struct {
 	Text  string `json:"text"` // what was found, or is wrong
 }
 
-// runChecks runs all checks, and returns the exit code for them.
-func (c *command) runChecks(cfg *config.Config) (results []result, code int) {
+// runChecks runs all checks, and returns the exit code for them. able are the devices that have
+// strategies.
+func (c *command) runChecks(cfg *config.Config, able []deviceStrategies) (results []result, code int) {
 	used, whose := inUse(cfg)
 	for _, check := range []struct {
 		name string
@@ -82,7 +84,7 @@ func (c *command) runChecks(cfg *config.Config) (results []result, code int) {
 		{"huge pages", checkHugePages, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
 		{"provider cuda", func(cfg *config.Config) (string, error) { return checkCUDA(cfg, c.environ) }, ExitFailure},
-		{"strategies", func(cfg *config.Config) (string, error) { return strategiesText(askStrategies(cfg)), nil }, ExitFailure},
+		{"strategies", func(*config.Config) (string, error) { return strategiesText(able), nil }, ExitFailure},
 		{"daemon", checkDaemon, ExitNoDaemon},
 	} {
 		text, err := check.run(cfg)
@@ -111,13 +113,13 @@ func printChecks(out io.Writer, results []result) error {
 }
 
 // printResults prints results as JSON, with the strategies as a list.
-func printResults(out io.Writer, cfg *config.Config, results []result) error {
+func printResults(out io.Writer, results []result, able []deviceStrategies) error {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
 		Checks     []result           `json:"checks"`
 		Strategies []deviceStrategies `json:"strategies"`
-	}{results, askStrategies(cfg)})
+	}{results, able})
 }
 
 func checkConfig(cfg *config.Config) (string, error) {

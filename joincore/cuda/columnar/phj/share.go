@@ -303,8 +303,8 @@ func (x *Share) fits(rows [2]int64, outputRows, need int64) bool {
 // between the passes and after them.
 func (x *Share) HeldBytes(side int) int64 { return 4*int64(x.run.finalWords(side)) + x.RowBytes(side) }
 
-// Room returns the memory for rows that are received, beside a result of the given rows, even if
-// no memory is used twice.
+// Room returns how many bytes are left for rows that are received when a result of the given rows is
+// set aside, even if no memory is used twice.
 func (x *Share) Room(outputRows int64) int64 {
 	r := x.run
 	const lines = 1 << 20 // to which columns are rounded
