@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -153,7 +154,7 @@ func NewGatherer(d device.Device, out *Output) *Gatherer {
 // Gather writes all rows of a space, and returns when the sink has received
 // them.
 func (g *Gatherer) Gather(ctx context.Context, s device.Space) error {
-	parts := morsels(s.Segments(), g.device.ChunkRows())
+	parts := g.parts(s.Segments())
 	workers := min(g.device.Streams(), len(parts))
 	for len(g.streams) < workers {
 		st, err := g.device.NewStream()
@@ -177,6 +178,25 @@ func (g *Gatherer) Gather(ctx context.Context, s device.Space) error {
 	err = g.out.Finish(ctx, err)
 	g.took += g.out.Gathers.Each(workers) - before
 	return err
+}
+
+// leastCopied is how many rows are worth a stream if cores copy some of their values.
+const leastCopied = 1 << 13
+
+// parts divides the rows of a space among the streams. The device gathers values of fixed width, in large
+// parts. Cores copy those of variable length, so these rows are divided as evenly as the streams can
+// share them: each core copies far fewer bytes than a link.
+func (g *Gatherer) parts(segments []device.Segment) []morsel {
+	size := g.device.ChunkRows() * morselChunks
+	if slices.Contains(g.out.Widths, 0) {
+		rows := 0
+		for _, s := range segments {
+			rows += s.Rows
+		}
+		each := rows / (2 * g.device.Streams()) // twice as many parts as streams: some take longer
+		size = min(size, max(each, leastCopied))
+	}
+	return morselsOf(segments, size)
 }
 
 // Took returns the time spent gathering, without waits for the sink.

@@ -14,8 +14,12 @@ const morselChunks = 8
 type morsel struct{ segment, first, n int }
 
 func morsels(segments []device.Segment, chunk int) []morsel {
+	return morselsOf(segments, chunk*morselChunks)
+}
+
+// morselsOf returns the morsels of segments, of at most size rows each.
+func morselsOf(segments []device.Segment, size int) []morsel {
 	var out []morsel
-	size := chunk * morselChunks
 	for segment, s := range segments {
 		for at := 0; at < s.Rows; at += size {
 			out = append(out, morsel{segment, at, min(size, s.Rows-at)})
