@@ -214,15 +214,13 @@ func teamOf(t *testing.T, budget int64, ordinals ...int) *multi.Provider {
 // say so, and each row is returned once.
 func TestTeams(t *testing.T) {
 	for _, ordinals := range [][]int{{0, 0}, {0, 0, 0}} {
-		p, exchanged := teamOf(t, 128<<20, ordinals...), 0
+		p, trees, exchanged := teamOf(t, 128<<20, ordinals...), 0, 0
 		for seed := range uint64(200) {
 			plan, inputs := suite.RandomTree(seed, 2+int(seed%3))
-			plan.Output = slices.DeleteFunc(plan.Output, func(c joincore.ColumnRef) bool {
-				return plan.Inputs[c.Input].Columns[c.Column].Kind != joincore.Fixed
-			})
-			if len(plan.Output) == 0 {
+			if plan = suite.Meetable(plan); len(plan.Output) == 0 {
 				continue
 			}
+			trees++
 			stats := suite.Check(t, fmt.Sprintf("%v, seed %d", ordinals, seed), p, plan, inputs, 7, exec.Options{Device: device.Options{EmitRows: 5}})
 			if stats.Alone != "" {
 				if !strings.Contains(stats.Alone, joincore.ErrUnsupported.Error()) {
@@ -235,8 +233,8 @@ func TestTeams(t *testing.T) {
 				t.Errorf("seed %d: %+v", seed, stats.Joins)
 			}
 		}
-		if exchanged < 10 {
-			t.Errorf("%v: rows of %d trees were exchanged", ordinals, exchanged)
+		if exchanged < trees/4 {
+			t.Errorf("%v: rows of %d of %d trees were exchanged", ordinals, exchanged, trees)
 		}
 	}
 }

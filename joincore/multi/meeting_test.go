@@ -84,20 +84,6 @@ func TestSuiteOfTeams(t *testing.T) {
 	})
 }
 
-// meetable makes a random tree one that may have a join at which members meet: it returns columns of fixed
-// width only, and joins of two inputs are inner ones by one key.
-func meetable(plan *joincore.Plan) *joincore.Plan {
-	plan.Output = slices.DeleteFunc(plan.Output, func(c joincore.ColumnRef) bool {
-		return plan.Inputs[c.Input].Columns[c.Column].Kind != joincore.Fixed
-	})
-	for _, j := range joincore.Joins(plan.Root) {
-		if len(joincore.Joins(j)) == 1 {
-			j.Kind, j.Residual, j.Keys = joincore.Inner, nil, j.Keys[:1]
-		}
-	}
-	return plan
-}
-
 // Random trees of joins of all kinds, with filters and NULLs, of which many have a join at which
 // members meet. Other inputs are read whole by all of them.
 func TestTreesOfTeams(t *testing.T) {
@@ -106,7 +92,7 @@ func TestTreesOfTeams(t *testing.T) {
 		p := exchanging(apart(members), counting(&met))
 		for seed := range uint64(150) {
 			plan, inputs := suite.RandomTree(seed, 2+int(seed%3))
-			if plan = meetable(plan); len(plan.Output) == 0 {
+			if plan = suite.Meetable(plan); len(plan.Output) == 0 {
 				continue
 			}
 			trees++
