@@ -191,10 +191,10 @@ func (s *Spread) exchanges(n *joincore.Join) bool {
 }
 
 // exchangeWeight is by how much longer than predicted for a device alone, and for what it sends, a join
-// takes whose rows devices exchange. Two H200 joined two inputs of 4, 8, 12, 16 and 24 GB each, of 16 bytes a row,
-// in 99, 197, 297, 398 and 617 ms (an exchange in bench-multi's host-build); their links of 54 GB/s
-// take 74, 148, 222, 296 and 444 ms of that, and the predictions are half of the rest.
-const exchangeWeight = 2
+// takes whose rows devices exchange. Two H200 joined two inputs of 4, 8, 16 and 24 GB each, of 16 bytes a row,
+// in 88.6, 174.8, 355.6 and 555.8 ms (exchange of bench-multi's host-build, 53209d3e); their links of 54 GB/s
+// take 74, 148, 296 and 444 ms of that, and the rest is 1.1 to 1.3 times what is predicted.
+const exchangeWeight = 1.2
 
 // residentBytes returns the bytes of the keys and the payload of both sides of a join.
 func residentBytes(j *costmodel.Resident) (bytes float64) {
@@ -206,6 +206,35 @@ func residentBytes(j *costmodel.Resident) (bytes float64) {
 		bytes += float64(rows) * float64(width)
 	}
 	return bytes
+}
+
+// ofLinks is the part of the rate of all links from the host at which devices partition two inputs
+// through its memory and join them, if what they have partitioned stays on them. Two H200 with
+// links of 54 GB/s took 96.7, 191.6, 382.4 and 610.0 ms for two inputs of 4, 8, 16 and 24 GB each:
+// 79 to 84 GB/s (divide of bench-multi's host-build, 53209d3e).
+const ofLinks = 0.75
+
+// PredictPartitioned returns the predicted time, in ms, of a plan whose two inputs devices
+// partition together through the memory of the host, if they have memory for all partitions:
+// then each row crosses a link once.
+func PredictPartitioned(plan *joincore.Checked, inputs []*joincore.Relation, devices int, r *costmodel.DeviceRates) float64 {
+	p := newSized(plan, planned, func(input int) int64 { return inputs[input].Rows() }, nil)
+	read := p.read()
+	p.eachJoin(plan.Root, newColumns(plan.Output), func(_ *joincore.Join, build, probe *side) {
+		read.add(build.key.Columns()...)
+		read.add(probe.key.Columns()...)
+	})
+	in, out := 0.0, 0.0
+	for c := range read {
+		if c.Input < len(inputs) {
+			in += float64(inputs[c.Input].Rows()) * p.crossing(c)
+		}
+	}
+	for _, c := range plan.Output {
+		out += float64(p.rows[plan.Root]) * p.crossing(c)
+	}
+	links := float64(devices) * perMS
+	return deviceJobMS + in/(ofLinks*r.LinkInGB)/links + out/r.LinkOutGB/links
 }
 
 // eachJoin visits the joins of a tree with their sides.

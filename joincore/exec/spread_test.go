@@ -69,14 +69,14 @@ func TestPredictionsOfSeveralDevices(t *testing.T) {
 	}
 }
 
-// The predictions for an exchange are within a tenth of the times measured on two H200 (bench-multi's
-// host-build; exec's constant is made from them).
-func TestPredictionsOfAnExchange(t *testing.T) {
+// The predictions for an exchange and for partitioning through the host are within a tenth of the times
+// measured on two H200 (bench-multi's host-build; exec's constants are made from them).
+func TestPredictionsOfTwoInputsThatAreDivided(t *testing.T) {
 	rates := costmodel.DefaultDeviceRates
 	rates.LinkInGB, rates.LinkOutGB = 54, 54
 	for _, c := range []struct {
-		gb, exchanged float64
-	}{{8, 197}, {12, 297.4}, {16, 398}, {24, 617}} {
+		gb, exchanged, partitioned float64
+	}{{8, 174.8, 191.6}, {16, 355.6, 382.4}, {24, 555.8, 610}} {
 		rows := int(c.gb * 1e9 / 16)
 		plan, inputs := sized(rows, rows, joincore.Inner)
 		plan.Root = &joincore.Aggregate{Child: plan.Root, ID: 2, Rows: 1, Functions: []joincore.Function{
@@ -85,8 +85,11 @@ func TestPredictionsOfAnExchange(t *testing.T) {
 		plan.Output = []joincore.ColumnRef{{Input: 2}, {Input: 2, Column: 1}}
 		checked := suite.Checked(t, plan)
 		exchanged := exec.PredictDevices(checked, inputs, exec.Spread{Devices: 2, Divided: []int{0, 1}, PeerGB: 390}, &rates)
-		if exchanged < 0.9*c.exchanged || exchanged > 1.1*c.exchanged {
-			t.Errorf("inputs of %v GB: %.1f ms are predicted, %.1f were measured", c.gb, exchanged, c.exchanged)
+		partitioned := exec.PredictPartitioned(checked, inputs, 2, &rates)
+		for _, p := range [][2]float64{{exchanged, c.exchanged}, {partitioned, c.partitioned}} {
+			if p[0] < 0.9*p[1] || p[0] > 1.1*p[1] {
+				t.Errorf("inputs of %v GB: %.1f ms are predicted, %.1f were measured", c.gb, p[0], p[1])
+			}
 		}
 		if four := exec.PredictDevices(checked, inputs, exec.Spread{Devices: 4, Divided: []int{0, 1}, PeerGB: 390}, &rates); four > 0.6*exchanged {
 			t.Errorf("inputs of %v GB: %.1f ms on four devices, %.1f on two", c.gb, four, exchanged)

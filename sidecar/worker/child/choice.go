@@ -105,31 +105,67 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 	}
 	all := j.best(list, most)
 	if slices.ContainsFunc(all, func(d int) bool { return multi.Partitions(m.Devices[d].Provider, plan, inputs) }) {
+		if m.exchangePays(plan, inputs, all) {
+			return choice{devices: all, how: costmodel.Exchange}
+		}
 		return choice{devices: all, how: costmodel.Divide} // links to the host take most of the time, and each device has its own
 	}
-	divided, ok := multi.Divide(plan, inputs)
-	if !ok {
-		return one
-	}
-	if j.Always {
+	if _, ok := multi.Divide(plan, inputs); ok && j.Always {
 		return choice{devices: all, how: costmodel.Replicate}
 	}
-	// An input that a device cannot hold would be partitioned in host memory, on each device all
-	// of it, which takes longer than on one.
-	if !m.holds(all, inputs, divided) {
-		return one
-	}
-	best, ms := one, m.predict(plan, inputs, one.devices, divided)
+	best, ms := one, m.predictChoice(plan, inputs, one)
 	for n := 2; ; n *= 2 {
 		n = min(n, most)
 		set := j.best(list, n)
-		if t := m.predict(plan, inputs, set, divided); t <= pays(len(best.devices), n)*ms {
-			best, ms = choice{devices: set, how: costmodel.Replicate}, t
+		if c, ok := m.together(plan, inputs, set); ok {
+			if t := m.predictChoice(plan, inputs, c); t <= pays(len(best.devices), n)*ms {
+				best, ms = c, t
+			}
 		}
 		if n == most {
 			return best
 		}
 	}
+}
+
+// together returns how all devices of a set execute a job whose inputs they do not partition through
+// the memory of the host. Replicating was faster than exchanging on two H200, for all sizes that a device
+// holds (bench-multi's host-build): it joins windows of the divided input while others arrive.
+func (m *Machine) together(plan *joincore.Checked, inputs []*joincore.Relation, set []int) (_ choice, ok bool) {
+	// An input that a device cannot hold would be partitioned in host memory, on each device all
+	// of it, which takes longer than on one.
+	if divided, ok := multi.Divide(plan, inputs); ok && m.holds(set, inputs, divided) {
+		return choice{devices: set, how: costmodel.Replicate}, true
+	}
+	return choice{devices: set, how: costmodel.Exchange}, m.exchanges(plan, inputs, set)
+}
+
+// exchanges reports whether devices can exchange the rows of a join of a plan, and the rate of their
+// links is known, by which the time is predicted.
+func (m *Machine) exchanges(plan *joincore.Checked, inputs []*joincore.Relation, set []int) bool {
+	if m.Jobs.PeerGB == 0 {
+		return false
+	}
+	_, err := multi.Exchange(m.providers(set), plan, inputs)
+	return err == nil
+}
+
+// clearly is the share of another strategy's time that an exchange may be predicted to take, to be
+// used: the predictions, which are made from measured times (bench-multi's host-build), have to differ
+// by more than they err.
+const clearly = 0.95
+
+// exchangePays reports whether devices execute a join faster if they exchange its rows than if
+// they partition its inputs through the host.
+func (m *Machine) exchangePays(plan *joincore.Checked, inputs []*joincore.Relation, set []int) bool {
+	if !m.exchanges(plan, inputs, set) {
+		return false
+	}
+	partitioned := 0.0
+	for _, d := range set {
+		partitioned = max(partitioned, exec.PredictPartitioned(plan, inputs, len(set), m.rates(d)))
+	}
+	return m.predictChoice(plan, inputs, choice{devices: set, how: costmodel.Exchange}) <= clearly*partitioned
 }
 
 // predict returns the predicted time, in ms, of a job on devices that divide inputs. They

@@ -173,7 +173,9 @@ func TestForcedStrategy(t *testing.T) {
 	}{
 		{auto, true, joincore.Inner, 1000, 0, 1, alone, ""},
 		{auto, true, joincore.Inner, 100_000_000, 0, 3, replicate, ""},
-		{auto, true, joincore.Inner, mostRows + 1, 0, 3, divide, ""},
+		{auto, true, joincore.Inner, mostRows + 1, 0, 3, divide, ""}, // all rows of the result are returned
+		{auto, true, joincore.Left, mostRows + 1, 0, 3, divide, ""},
+		{auto, true, joincore.Inner, 4 * mostRows, 0, 3, divide, ""},
 		{auto, false, joincore.Inner, mostRows + 1, 0, 1, alone, ""},
 		{alone, true, joincore.Inner, mostRows + 1, 0, 1, alone, ""},
 		{replicate, true, joincore.Inner, 1000, 0, 3, replicate, ""},
@@ -203,6 +205,75 @@ func TestForcedStrategy(t *testing.T) {
 		plan.Root.(*joincore.Join).Kind = c.kind
 		got := m.choose(suite.Checked(t, plan), inputs, list)
 		if len(got.devices) != c.devices || got.how != c.how || got.reason != c.reason || (got.ms > 0) != (got.how != divide) {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+// TestExchangeIsChosen: of joins that devices would partition through the host, those are exchanged
+// of which that is predicted to take clearly less time: links between devices are faster than those to
+// the host.
+func TestExchangeIsChosen(t *testing.T) {
+	slow := costmodel.DefaultDeviceRates
+	slow.LinkInGB, slow.LinkOutGB = 12, 12
+	for _, c := range []struct {
+		rates  costmodel.DeviceRates
+		peerGB float64
+		rows   int
+		how    costmodel.Strategy
+	}{
+		{costmodel.DefaultDeviceRates, 390, mostRows + 1, costmodel.Exchange},
+		{costmodel.DefaultDeviceRates, 60, mostRows + 1, costmodel.Divide},
+		{slow, 390, mostRows + 1, costmodel.Exchange},
+		{slow, 0, mostRows + 1, costmodel.Divide},   // there are no links between devices
+		{slow, 20, mostRows + 1, costmodel.Divide},  // they are slow as well
+		{slow, 390, 4 * mostRows, costmodel.Divide}, // devices do not hold their shares
+		{slow, 390, mostRows, costmodel.Replicate},  // each device holds the build side
+	} {
+		m, list := machine(2)
+		m.Jobs = JobDevices{PeerGB: c.peerGB}
+		for i := range m.Devices {
+			m.Devices[i].Rates = &c.rates
+			m.Devices[i].Provider = exchanging{dividing{m.Devices[i].Provider.(holding)}}
+		}
+		plan, inputs := sizedPair(c.rows)
+		if got := m.choose(suite.Checked(t, plan), inputs, list); got.how != c.how || len(got.devices) != 2 {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+// TestExchangeOfLargeInputs: of a plan of several joins, whose inputs devices do not partition, the rows of one join are
+// exchanged where no device holds its build side beside the other inputs. Where each does, its build side is replicated.
+func TestExchangeOfLargeInputs(t *testing.T) {
+	for _, c := range []struct {
+		peerGB     float64
+		rows, most int
+		devices    int
+		how        costmodel.Strategy
+	}{
+		{390, mostRows / 4, 0, 2, costmodel.Replicate},
+		{390, mostRows + 1, 0, 4, costmodel.Exchange},
+		{390, mostRows + 1, 2, 2, costmodel.Exchange},
+		{390, mostRows + 1, 1, 1, costmodel.Alone},
+		{0, mostRows + 1, 0, 1, costmodel.Alone},
+		{390, 3 * mostRows, 2, 1, costmodel.Alone}, // two devices do not hold the rows
+		{390, 3 * mostRows, 0, 4, costmodel.Exchange},
+	} {
+		m, list := machine(4)
+		m.Jobs = JobDevices{PeerGB: c.peerGB, Most: c.most}
+		for i := range m.Devices {
+			m.Devices[i].Provider = exchanging{dividing{m.Devices[i].Provider.(holding)}}
+		}
+		plan, inputs := sizedPair(c.rows)
+		few := &joincore.Relation{Columns: inputs[0].Columns, Segments: []joincore.Segment{{Rows: 1000, Columns: make([]joincore.Vector, 2)}}}
+		inputs = append(inputs, few)
+		plan.Inputs = append(plan.Inputs, joincore.Input{Columns: few.Columns})
+		plan.Root = &joincore.Join{
+			Kind: joincore.Inner, Left: plan.Root, Right: &joincore.Scan{Input: 2},
+			Keys: []joincore.KeyPair{{Right: joincore.ColumnRef{Input: 2}, Class: joincore.KeyInt}},
+		}
+		if got := m.choose(suite.Checked(t, plan), inputs, list); got.how != c.how || len(got.devices) != c.devices {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
