@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 pg_config=${PG_CONFIG:-pg_config}
 go=${GO:-go}
 bundle=$root/build/gpu-bundle
-limit=$((60 << 20)) # bytes
+limit=$((72 << 20)) # bytes
 
 die() {
     echo "gpu-bundle: $*" >&2
