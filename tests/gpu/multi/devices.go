@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/selector"
@@ -23,6 +24,7 @@ import (
 type devices struct {
 	members []mgj.Member
 	group   *mgj.Group
+	mesh    *mesh.Mesh
 	data    *columndata.Data   // of the first
 	sums    []*columndata.Data // of all
 	marks   []driver.Mark      // after the inputs
@@ -80,12 +82,27 @@ func (b *bench) openDevices(memory func(c *driver.Context, number int) (int64, e
 		d.sums = append(d.sums, data)
 	}
 	d.data, d.marks = d.sums[0], make([]driver.Mark, len(d.members))
-	links, err := b.links()
-	if err != nil {
+	if d.mesh, err = b.links(); err != nil {
 		return nil, err
 	}
-	d.group, err = mgj.Open(d.members, links)
+	d.group, err = mgj.Open(d.members, d.mesh)
 	return d, err
+}
+
+// linksMS returns how long the slowest link is busy, in ms, if the devices send some bytes evenly.
+func (d *devices) linksMS(bytes float64) float64 {
+	longest, n := time.Duration(0), len(d.members)
+	for from := range n {
+		for to := range n {
+			if from == to {
+				continue
+			}
+			if hops := d.mesh.Direct(from, to); len(hops) > 0 {
+				longest = max(longest, hops[0].Time(int64(bytes/float64(n))))
+			}
+		}
+	}
+	return float64(longest) / float64(time.Millisecond)
 }
 
 // measureRates has joins chosen by what is measured on the first device, as a worker has.

@@ -36,6 +36,7 @@ type joinResult struct {
 	Baseline  bool    // a way of the paper's to compare with, which is never chosen
 	Sent      [][]float64
 	Phases    []string // of each device
+	Bound     string   // of a join of TPC-H: why several devices are not faster
 	// ofNoCopies has the time and the bytes by those without copies of small sides; 0: not compared.
 	ofNoCopies [2]float64
 	refused    error // joincore.ErrBudget or ErrUnsupported: the case is not joined this way
@@ -51,7 +52,6 @@ const (
 	bytesOfNoCopies = "bytes of no copies"
 	// ofChosen is the name of the bars of the way that was chosen, in any case.
 	ofChosen = "chosen"
-	alone    = "alone"
 )
 
 // result returns the way as a result of the document. A case may be tried in one way with
@@ -65,6 +65,9 @@ func (r *joinResult) result() measure.Result {
 		Values: map[string]float64{ofOne: r.Ratio, "gb_sent": r.GB, "gb_assigned": r.Assigned}}
 	if r.Chosen {
 		m.Texts["chosen"] = "yes"
+	}
+	if r.Bound != "" {
+		m.Texts["bounded by"] = r.Bound
 	}
 	if r.ofNoCopies[0] > 0 {
 		m.Values[ofNoCopies], m.Values[bytesOfNoCopies] = r.ofNoCopies[0], r.ofNoCopies[1]
@@ -256,6 +259,8 @@ func howOf(o mgj.Options) string {
 		return "dprj"
 	case o.NoCopies:
 		return noCopies
+	case o.Bloom:
+		return o.Strategy.String() + ", filter"
 	case o.Bypass == mgj.BypassNever:
 		return o.Strategy.String() + ", no bypass"
 	}

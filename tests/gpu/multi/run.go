@@ -1,8 +1,8 @@
 //go:build cuda
 
 // Package multi measures several GPUs: their links, exchanges between them,
-// exchanges of a machine of eight GPUs that they emulate, and joins of inputs in host
-// memory: make bench-multi.
+// exchanges of a machine of eight GPUs that they emulate, joins of inputs in host
+// memory, and the joins of TPC-H: make bench-multi.
 package multi
 
 import (
@@ -31,6 +31,7 @@ type bench struct {
 	repeats  int
 	hostRows int64
 	builds   []float64 // GB
+	tpchSF   float64
 	cases    []joinCase
 	sweep    []string // axes; nil: none
 	tune     []mgj.Options
@@ -99,6 +100,7 @@ type part struct {
 var parts = []part{
 	{"mesh", (*bench).measureMesh}, {"exchange", (*bench).measureExchange}, {"emulate", (*bench).measureEmulated},
 	{"joins", (*bench).measureJoins}, {"host", (*bench).measureHost}, {"host-build", (*bench).measureHostBuild},
+	{"tpch", (*bench).measureTPCH},
 }
 
 // Run measures what the arguments select and writes build/bench-multi.json. A result that
@@ -106,9 +108,10 @@ var parts = []part{
 func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	var (
 		devices = flags.String("devices", "2", "how many devices, or their ordinals, by commas")
-		only    = flags.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, host-build, by commas; all where empty")
+		only    = flags.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, host-build, tpch, by commas; all where empty")
 		rows    = flags.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
 		builds  = flags.String("build-gb", "4,8,16,24,32,40", "host-build: sizes of each input, in 10^9 bytes, by commas")
+		sf      = flags.Float64("tpch-sf", 100, "tpch: scale factor of the joins' rows; bars are for 100")
 		repeats = flags.Int("repeats", 5, "timed exchanges of each kind; the median counts")
 		out     = flags.String("json", "build/bench-multi.json", "where the results are written")
 		cases   = flags.String("cases", "", "names of joins, by commas; all where empty, \"-\" for none")
@@ -136,6 +139,9 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	if b.tune, err = waysOf(*tune); err != nil {
 		return err
 	}
+	if b.tpchSF = *sf; !(b.tpchSF > 0 && b.tpchSF <= mostTPCH) {
+		return fmt.Errorf("-tpch-sf %g: it is above 0 and at most %d", b.tpchSF, mostTPCH)
+	}
 	chosen, err := named("-only", *only, parts, func(p part) string { return p.name })
 	if err != nil {
 		return err
@@ -157,6 +163,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	run.Parameter("host_rows", b.hostRows)
 	run.Parameter("shrink", b.shrink)
 	run.Parameter("build_gb", *builds)
+	run.Parameter("tpch_sf", b.tpchSF)
 	fmt.Println(run)
 	for _, p := range parts {
 		if chosen != nil && !slices.Contains(chosen, p.name) {
