@@ -1,5 +1,6 @@
-// Package packing packs rows of a key and a row id for slow links between GPUs: what kernels
-// that do so must return, bit for bit.
+// Package packing compresses rows for slow links between GPUs (MG-Join, section 5.1), one after
+// the other on the host: what the kernels of joincore/cuda/kernels/layout/compress.h, which has the
+// format, must return bit for bit.
 package packing
 
 import (
@@ -9,130 +10,187 @@ import (
 	"math/bits"
 )
 
-// ErrPacked is wrapped by errors about packed rows that cannot be unpacked.
+// ErrPacked is wrapped by errors about rows that cannot be packed or unpacked.
 var ErrPacked = errors.New("invalid packed rows")
 
-// Coding says how rows of a key and a row id travel (MG-Join, section 5.1).
-// Rows of one partition share some bits of the key: these are not sent. Ids are
-// sent in blocks, less the least of the block, with as many bits as the largest
-// difference has.
-//
-// A block is a header of 12 bytes, little endian: rows (2), bits of a key (1),
-// bits of an id (1), the least id (8). All keys follow, then all ids, each part
-// padded to whole bytes, the first row in the lowest bits.
+// Coding says how rows of words of 4 bytes travel: the words of the key first.
 type Coding struct {
-	KeyBits    int // width of a key, at most 64
-	IDBits     int // width of an id, at most 64
-	SharedAt   int // lowest bit of the key that all rows of a partition share
-	SharedBits int // how many they share
+	KeyWords   int    // 1 or 2
+	Words      int    // of a row, with those of the key
+	SharedBits int    // of the hash, which number the partition that all rows are of; at most 32
+	Seed       uint64 // of the hash
 }
 
-// blockBytes is the size of a block before packing; headerBytes is what each
-// block costs.
+// ChunkRows is the most rows of a chunk.
+const ChunkRows = 1024
+
 const (
-	blockBytes  = 8 << 10
-	headerBytes = 12
+	unit      = 16 // bytes, to a multiple of which chunks are padded
+	mostWords = 514
+)
+
+// Forms of keys in a chunk.
+const (
+	raw = iota
+	less
+	hashed
 )
 
 func (c Coding) check() error {
-	if c.KeyBits < 1 || c.KeyBits > 64 || c.IDBits < 1 || c.IDBits > 64 || c.SharedAt < 0 || c.SharedBits < 0 || c.SharedAt+c.SharedBits > c.KeyBits {
+	if c.KeyWords < 1 || c.KeyWords > 2 || c.Words < c.KeyWords || c.Words > mostWords || c.SharedBits < 0 || c.SharedBits > 32 {
 		return fmt.Errorf("%w: %+v", ErrPacked, c)
 	}
 	return nil
 }
 
-// BlockRows is how many rows a full block has.
-func (c Coding) BlockRows() int { return blockBytes * 8 / (c.KeyBits + c.IDBits) }
+// keyBits is the width of a key.
+func (c Coding) keyBits() int { return 32 * c.KeyWords }
 
-// Pack appends rows to dst. Keys and ids must be as wide as the coding says and
-// the keys must share what it says; the shared bits themselves are not needed.
-func (c Coding) Pack(dst []byte, keys, ids []uint64) ([]byte, error) {
+// columns are the key and the other words of a row.
+func (c Coding) columns() int { return 1 + c.Words - c.KeyWords }
+
+// value returns a column of a row as a signed number.
+func (c Coding) value(row []uint32, column int) int64 {
+	switch {
+	case column > 0:
+		return int64(int32(row[c.KeyWords-1+column]))
+	case c.KeyWords == 1:
+		return int64(int32(row[0]))
+	}
+	return int64(uint64(row[1])<<32 | uint64(row[0]))
+}
+
+// Pack appends a chunk of rows, at most ChunkRows, to dst.
+func (c Coding) Pack(dst []byte, rows []uint32) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if len(keys) != len(ids) {
-		return nil, fmt.Errorf("%w: %d keys, %d ids", ErrPacked, len(keys), len(ids))
+	n := len(rows) / c.Words
+	if n < 1 || n > ChunkRows || len(rows) != n*c.Words {
+		return nil, fmt.Errorf("%w: %d words in rows of %d", ErrPacked, len(rows), c.Words)
 	}
-	for len(keys) > 0 {
-		n := min(len(keys), c.BlockRows())
-		dst = c.block(dst, keys[:n], ids[:n])
-		keys, ids = keys[n:], ids[n:]
+	row := func(i int) []uint32 { return rows[i*c.Words:][:c.Words] }
+	least, width := make([]int64, c.columns()), make([]int, c.columns())
+	for k := range least {
+		low, high := c.value(row(0), k), c.value(row(0), k)
+		for i := range n {
+			low, high = min(low, c.value(row(i), k)), max(high, c.value(row(i), k))
+		}
+		least[k], width[k] = low, bits.Len64(uint64(high)-uint64(low))
+	}
+	form := less
+	if all := c.keyBits() - c.SharedBits; all < width[0] {
+		form, width[0], least[0] = hashed, all, 0
+	}
+	w := wordWriter{words: []uint32{uint32(n | form<<16 | width[0]<<24)}}
+	for q := range c.KeyWords {
+		w.words = append(w.words, uint32(uint64(least[0])>>(32*q)))
+	}
+	for _, l := range least[1:] {
+		w.words = append(w.words, uint32(l))
+	}
+	for _, b := range width[1:] {
+		w.put(uint64(b), 8)
+	}
+	w.flush()
+	for k := range least {
+		for i := range n {
+			v := uint64(c.value(row(i), k)) - uint64(least[k])
+			if k == 0 && form == hashed {
+				v = c.hash(v)
+			}
+			w.put(v&ones(width[k]), width[k])
+		}
+		w.flush()
+	}
+	if len(w.words) >= 1+len(rows) {
+		w.words = []uint32{uint32(n | raw<<16)}
+		for q := range c.Words {
+			for i := range n {
+				w.words = append(w.words, row(i)[q])
+			}
+		}
+	}
+	for len(w.words)%(unit/4) != 0 {
+		w.words = append(w.words, 0)
+	}
+	for _, x := range w.words {
+		dst = binary.LittleEndian.AppendUint32(dst, x)
 	}
 	return dst, nil
 }
 
-func (c Coding) block(dst []byte, keys, ids []uint64) []byte {
-	least, most := ids[0], ids[0]
-	for _, id := range ids {
-		least, most = min(least, id), max(most, id)
-	}
-	width := bits.Len64(most - least)
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(keys)))
-	dst = append(dst, byte(c.KeyBits-c.SharedBits), byte(width))
-	dst = binary.LittleEndian.AppendUint64(dst, least)
-	w := bitWriter{dst: dst}
-	for _, k := range keys {
-		low := k & ones(c.SharedAt)
-		high := k & ones(c.KeyBits) >> c.SharedAt >> c.SharedBits
-		w.put(high<<c.SharedAt|low, c.KeyBits-c.SharedBits)
-	}
-	w.flush()
-	for _, id := range ids {
-		w.put(id-least, width)
-	}
-	w.flush()
-	return w.dst
-}
-
-// Unpack appends the rows in src to keys and ids. shared is the value of the
-// bits that the partition's keys share. It does not trust src.
-func (c Coding) Unpack(src []byte, shared uint64, keys, ids []uint64) (k, i []uint64, err error) {
+// Unpack appends the rows of the chunk at the begin of src to rows, and returns what is behind
+// it. All rows are of the given partition. It does not trust src.
+func (c Coding) Unpack(src []byte, partition uint32, rows []uint32) (all []uint32, left []byte, err error) {
 	if err := c.check(); err != nil {
 		return nil, nil, err
 	}
-	if shared > ones(c.SharedBits) {
-		return nil, nil, fmt.Errorf("%w: %#x in %d bits", ErrPacked, shared, c.SharedBits)
+	if uint64(partition) > ones(c.SharedBits) {
+		return nil, nil, fmt.Errorf("%w: partition %d of %d bits", ErrPacked, partition, c.SharedBits)
 	}
-	for len(src) > 0 {
-		if len(src) < headerBytes {
-			return nil, nil, fmt.Errorf("%w: %d bytes of a header", ErrPacked, len(src))
-		}
-		rows := int(binary.LittleEndian.Uint16(src))
-		keyBits, idBits := int(src[2]), int(src[3])
-		least := binary.LittleEndian.Uint64(src[4:])
-		if rows == 0 || rows > c.BlockRows() || keyBits != c.KeyBits-c.SharedBits || idBits > c.IDBits ||
-			least > ones(c.IDBits) || ones(idBits) > ones(c.IDBits) {
-			return nil, nil, fmt.Errorf("%w: %d rows of %d and %d bits from %d", ErrPacked, rows, keyBits, idBits, least)
-		}
-		src = src[headerBytes:]
-		keyBytes, idBytes := (rows*keyBits+7)/8, (rows*idBits+7)/8
-		if len(src) < keyBytes+idBytes {
-			return nil, nil, fmt.Errorf("%w: %d bytes for %d rows", ErrPacked, len(src), rows)
-		}
-		r := bitReader{src: src[:keyBytes]}
-		for range rows {
-			x := r.take(keyBits)
-			high := x >> c.SharedAt
-			keys = append(keys, high<<c.SharedAt<<c.SharedBits|shared<<c.SharedAt|x&ones(c.SharedAt))
-		}
-		r = bitReader{src: src[keyBytes : keyBytes+idBytes]}
-		for range rows {
-			id := least + r.take(idBits)
-			if id < least || id > ones(c.IDBits) {
-				return nil, nil, fmt.Errorf("%w: an id of more than %d bits", ErrPacked, c.IDBits)
+	r := wordReader{src: src}
+	head := r.word()
+	n, form, width := int(head&0xffff), int(head>>16&0xff), []int{int(head >> 24)}
+	if n < 1 || n > ChunkRows || form > hashed || width[0] > c.keyBits() || form == hashed && width[0] != c.keyBits()-c.SharedBits {
+		return nil, nil, fmt.Errorf("%w: a chunk that begins with %#x", ErrPacked, head)
+	}
+	first := len(rows)
+	rows = append(rows, make([]uint32, n*c.Words)...)
+	row := func(i int) []uint32 { return rows[first+i*c.Words:][:c.Words] }
+	if form == raw {
+		for q := range c.Words {
+			for i := range n {
+				row(i)[q] = r.word()
 			}
-			ids = append(ids, id)
 		}
-		src = src[keyBytes+idBytes:]
+		return c.ended(rows, r)
 	}
-	return keys, ids, nil
+	least := []uint64{0}
+	for q := range c.KeyWords {
+		least[0] |= uint64(r.word()) << (32 * q)
+	}
+	for range c.columns() - 1 {
+		least = append(least, uint64(r.word()))
+	}
+	for range c.columns() - 1 {
+		b := int(r.take(8))
+		if b > 32 {
+			return nil, nil, fmt.Errorf("%w: words of %d bits", ErrPacked, b)
+		}
+		width = append(width, b)
+	}
+	r.flush()
+	for k := range least {
+		for i := range n {
+			v := r.take(width[k])
+			switch {
+			case k > 0:
+				row(i)[c.KeyWords-1+k] = uint32(least[k] + v)
+				continue
+			case form == hashed:
+				v = c.unhash(uint64(partition)<<width[0] | v)
+			default:
+				v += least[0]
+			}
+			for q := range c.KeyWords {
+				row(i)[q] = uint32(v >> (32 * q))
+			}
+		}
+		r.flush()
+	}
+	return c.ended(rows, r)
 }
 
-// Pays says whether packing saves time: the bytes saved on a link of some
-// bandwidth against the time to pack at the source and to unpack at the
-// destination. All rates are in GB/s of bytes before packing.
-func Pays(raw, wire int64, link, pack, unpack float64) bool {
-	return float64(raw-wire)/link > float64(raw)/pack+float64(raw)/unpack
+// ended skips the padding behind a chunk.
+func (c Coding) ended(rows []uint32, r wordReader) ([]uint32, []byte, error) {
+	for r.read%unit != 0 {
+		r.word()
+	}
+	if r.short {
+		return nil, nil, fmt.Errorf("%w: %d bytes", ErrPacked, len(r.src)+r.read)
+	}
+	return rows, r.src, nil
 }
 
 // ones is a mask of the lowest n bits.
@@ -143,44 +201,58 @@ func ones(n int) uint64 {
 	return 1<<n - 1
 }
 
-// bitWriter appends values of some bits each.
-type bitWriter struct {
-	dst  []byte
-	word byte
-	used int // bits of word
+// wordWriter appends values of some bits each to words.
+type wordWriter struct {
+	words []uint32
+	bits  int // of the last word that are free
 }
 
-func (w *bitWriter) put(x uint64, width int) {
+func (w *wordWriter) put(v uint64, width int) {
 	for width > 0 {
-		n := min(width, 8-w.used)
-		w.word |= byte(x&ones(n)) << w.used
-		x, width = x>>n, width-n
-		if w.used += n; w.used == 8 {
-			w.dst, w.word, w.used = append(w.dst, w.word), 0, 0
+		if w.bits == 0 {
+			w.words, w.bits = append(w.words, 0), 32
 		}
+		n := min(width, w.bits)
+		w.words[len(w.words)-1] |= uint32(v&ones(n)) << (32 - w.bits)
+		v, width, w.bits = v>>n, width-n, w.bits-n
 	}
 }
 
-// flush ends the last byte.
-func (w *bitWriter) flush() {
-	if w.used > 0 {
-		w.dst, w.word, w.used = append(w.dst, w.word), 0, 0
-	}
+// flush ends the last word.
+func (w *wordWriter) flush() { w.bits = 0 }
+
+// wordReader takes such values back. Behind the end it returns 0.
+type wordReader struct {
+	src   []byte
+	read  int // bytes
+	last  uint32
+	bits  int // of the last word that are left
+	short bool
 }
 
-// bitReader takes such values back. The caller knows that there are enough.
-type bitReader struct {
-	src []byte
-	bit int
-}
-
-func (r *bitReader) take(width int) uint64 {
-	var x uint64
-	for have := 0; have < width; {
-		n := min(width-have, 8-r.bit%8)
-		x |= uint64(r.src[r.bit/8]>>(r.bit%8)) & ones(n) << have
-		r.bit += n
-		have += n
+func (r *wordReader) word() uint32 {
+	if len(r.src) < 4 {
+		r.short, r.src = true, nil
+		r.read += 4
+		return 0
 	}
+	x := binary.LittleEndian.Uint32(r.src)
+	r.src, r.read = r.src[4:], r.read+4
 	return x
 }
+
+func (r *wordReader) take(width int) (v uint64) {
+	for have := 0; have < width; {
+		if r.bits == 0 {
+			r.last, r.bits = r.word(), 32
+		}
+		n := min(width-have, r.bits)
+		v |= uint64(r.last) & ones(n) << have
+		r.last = uint32(uint64(r.last) >> n)
+		r.bits, have = r.bits-n, have+n
+	}
+	return v
+}
+
+// flush skips the rest of the last word.
+func (r *wordReader) flush() { r.bits = 0 }

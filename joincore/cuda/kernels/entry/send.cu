@@ -1,4 +1,6 @@
-// Histograms, Bloom filters and hot keys of joins that several devices execute together.
+// Histograms, Bloom filters and hot keys of joins that several devices execute together, and
+// compression of the rows that they send.
+#include "agent/compress.cuh"
 #include "agent/hot.cuh"
 #include "agent/keep.cuh"
 #include "agent/merge_filters.cuh"
@@ -54,3 +56,23 @@ LAUNCH(gj_merge_filters, fold_threads, 4, 0, fold_threads, 0)
          (KeepLayout<K, reduce_threads, reduce_vectors>::tile), 0)
 HOT(1)
 HOT(2)
+
+// The sizes of gj_compression, gj_row_word, gj_row_part and gj_parcel in bytes, the rows of a chunk, its unit
+// in bytes and the most words of a row, for the host's mirrors.
+extern "C" __constant__ const uint64_t gj_compress_layout[7] = {
+    sizeof(gj_compression), sizeof(gj_row_word), sizeof(gj_row_part), sizeof(gj_parcel), GJ_CHUNK_ROWS, GJ_CHUNK_UNIT, GJ_COMPRESSED_WORDS};
+
+// gj_compress_k<key words>(compression): rows to chunks. gj_expand_k<key words>(compression): chunks to rows.
+#define COMPRESS(K)                                                                                                               \
+  extern "C" __global__ void __launch_bounds__(compress_threads, compress_blocks) gj_compress_k##K(const gj_compression* c) {    \
+    __shared__ CompressShared s;                                                                                                  \
+    compress_rows<K, compress_threads>(c, s);                                                                                     \
+  }                                                                                                                               \
+  LAUNCH(gj_compress_k##K, compress_threads, compress_blocks, 0, GJ_CHUNK_ROWS, 0)                                                \
+  extern "C" __global__ void __launch_bounds__(compress_threads, compress_blocks) gj_expand_k##K(const gj_compression* c) {      \
+    __shared__ ChunkColumns columns;                                                                                              \
+    expand_rows<K, compress_threads>(c, columns);                                                                                 \
+  }                                                                                                                               \
+  LAUNCH(gj_expand_k##K, compress_threads, compress_blocks, 0, GJ_CHUNK_ROWS, 0)
+COMPRESS(1)
+COMPRESS(2)

@@ -6,6 +6,9 @@ namespace gj {
 
 constexpr int fold_threads = 256;
 
+// Of compression: a block has 31 KB of shared memory.
+constexpr int compress_threads = 256, compress_blocks = 5;
+
 // Rows per thread of a first pass that sends rows of this many words, where that of a
 // single device has `rows`. Links want longer runs than memory does.
 __host__ __device__ constexpr int send_rows(int words, int rows) {
