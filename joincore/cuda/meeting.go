@@ -143,7 +143,7 @@ func (t *team) work(ctx context.Context, parts []*brought) ([]*outcome, error) {
 	for i := range out {
 		out[i] = &outcome{out: outputs[i], report: report.Members[i]}
 	}
-	out[0].sent = report.Bytes
+	out[0].sent = report.Bytes - report.Saved
 	return out, nil
 }
 

@@ -40,6 +40,8 @@ type Options struct {
 	// NoOverlap: no rows are partitioned again before all rows of all GPUs have arrived, and
 	// unless Ranges says otherwise, a side is sent in one range.
 	NoOverlap bool
+	// Pack says when rows are compressed before they cross links.
+	Pack Pack
 	// Policy chooses the routes of rows that a fabric copies; nil: exchange.Adaptive.
 	Policy exchange.Policy
 }
@@ -51,8 +53,10 @@ type Report struct {
 	WallMS   float64 // on the host, from entry to return
 	Members  []*columnar.Report
 	Sent     [][]float64 // by member and flow: ms from the begin until it was sent; nil unless phases were asked for
-	Bytes    int64       // sent to other GPUs
-	Copied   live.Stats  // if rows are staged
+	Bytes    int64       // of rows that were sent to other GPUs
+	// Packed are those of rows that were compressed, and Saved what they did not take on links.
+	Packed, Saved int64
+	Copied        live.Stats // if rows are staged
 	// Host has the steps of the host, with the ms from entry to the end of each.
 	Host []columnar.Phase
 	// Copies is the number of partitions of which a small side was copied to several GPUs, and
@@ -95,6 +99,8 @@ func (g *Group) Join(ctx context.Context, parts []columnar.Join, o Options) ([]*
 func (j *join) lighten(err error, o *Options) bool {
 	budget := errors.Is(err, joincore.ErrBudget)
 	switch {
+	case budget && j.packs && o.Pack != PackNever:
+		o.Pack = PackNever
 	case budget && j.cut.Way == phj.Copy:
 		o.Way = WayStore
 	case budget && j.report.Copies > 0:
@@ -122,7 +128,9 @@ func (g *Group) join(ctx context.Context, start time.Time, parts []columnar.Join
 		j.cut.Rows[1] += p.Probe.Rows
 		j.cut.OutputRows += p.OutputRows
 	}
+	j.packer = newPacker(o.Pack, g.gbps(), float64(g.members[0].Device.Info().MemoryGBps))
 	j.cut.Way = j.way()
+	j.packs = j.cut.Way != phj.Store && j.mayPack()
 	j.report.Way = j.cut.Way
 	j.cut.Ranges = j.ranges()
 	j.cut.Sending = j.sending(0)
@@ -189,6 +197,11 @@ type join struct {
 	counts [][][]int64     // rows by flow, GPU and partition
 	staged [][][]phj.Block // by flow, sender and receiver, unless rows are stored
 	blocks []int           // that send, by flow
+
+	packer packer
+	packs  bool         // rows may be compressed
+	packed []packedFlow // by flow
+	shrunk [2][]float64 // by side and GPU: the part of their bytes that rows have in compressed form
 }
 
 // sinceStart returns the milliseconds since the join began.
@@ -207,6 +220,7 @@ func (j *join) run(ctx context.Context) error {
 		}
 	}
 	j.ended("planned")
+	j.beginPacking()
 	if j.options.Bloom {
 		j.crew.wait()
 		if err := j.reduce(ctx); err != nil {
@@ -241,6 +255,7 @@ func (j *join) run(ctx context.Context) error {
 	j.ended("all queued")
 	errs := make([]error, len(j.shares))
 	j.each(func(i int, x *phj.Share) { j.outputs[i], errs[i] = x.Finish(ctx) })
+	j.reportPacked()
 	return errors.Join(errs...)
 }
 

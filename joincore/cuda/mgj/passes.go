@@ -35,7 +35,13 @@ func (j *join) queue(ctx context.Context, from int) error {
 		x.Prepare(0)
 		x.Prepare(1)
 	})
+	if j.packs {
+		j.each(func(i int, _ *phj.Share) { j.pack(i, 0) })
+	}
 	for flow := range j.counts {
+		if j.packs {
+			j.each(func(i int, _ *phj.Share) { j.packNext(ctx, i, flow, len(j.counts)) })
+		}
 		if err := j.copyFlow(ctx, flow); err != nil {
 			return err
 		}
@@ -96,6 +102,9 @@ func (j *join) secondPass(i, flow, pass, from, senders int) {
 		if n := receivedOf(j.counts[flow][g], to, g, i); n > 0 {
 			rows += n
 			x.Await(j.shares[g], flow)
+			if j.wire(flow, g, i) > 0 {
+				x.Expand(flow, g)
+			}
 		}
 	}
 	switch next := flow + 1; {
@@ -118,7 +127,7 @@ func (j *join) copyCounts(ctx context.Context) error {
 // passes have ended. Those of the next flow run meanwhile.
 func (j *join) copyFlow(ctx context.Context, flow int) error {
 	return j.copy(ctx, func(x *phj.Share) error { return x.WaitSent(ctx, flow) }, func(from, to int) []phj.Piece {
-		return j.shares[from].Blocks(flow, j.shares[to], j.staged[flow][from][to])
+		return j.pieces(flow, from, to)
 	})
 }
 

@@ -102,6 +102,10 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 	builds := j.shares[0].Builds()
 	dropUnmatched(j.to, j.counts[:builds])
 	early := j.cut.Way != phj.Stage && j.fits(builds)
+	if j.cut.Way == phj.Copy && j.packs && !early {
+		j.packs = false
+		early = j.fits(builds)
+	}
 	if j.cut.Way == phj.Copy && !early {
 		j.storeInstead()
 		early = j.fits(builds)
@@ -121,7 +125,7 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 		sent, queued = builds, builds
 		j.each(func(i int, x *phj.Share) {
 			x.AssignBuild(j.shares, i, build[i])
-			j.send(i, 0, builds)
+			j.send(ctx, i, 0, builds)
 		})
 		j.ended("build side queued")
 		if err := j.countCold(ctx); err != nil {
@@ -150,27 +154,37 @@ func (j *join) place(ctx context.Context) (queued int, err error) {
 			x.AssignBuild(j.shares, i, build[i])
 		}
 		x.AssignProbe(j.shares, i, probe[i])
-		j.send(i, sent, len(j.counts))
+		j.send(ctx, i, sent, len(j.counts))
 	})
 	j.ended("probe side queued")
 	return queued, nil
 }
 
 // send has GPU i send the flows from one on to the one before end.
-func (j *join) send(i, from, end int) {
-	x, gpus := j.shares[i], len(j.shares)
+func (j *join) send(ctx context.Context, i, from, end int) {
 	for flow := from; flow < end; flow++ {
-		x.Send(flow, j.blocks[flow])
-		if j.cut.Way != phj.Copy {
-			continue
+		j.shares[i].Send(flow, j.blocks[flow])
+		if j.cut.Way == phj.Copy && !j.packs {
+			j.copyFrom(i, flow)
 		}
-		var pieces []phj.Piece
-		for k := 1; k < gpus; k++ { // not all to the same GPU at once
-			to := (i + k) % gpus
-			pieces = append(pieces, x.Blocks(flow, j.shares[to], j.staged[flow][i][to])...)
-		}
-		x.Copy(flow, pieces)
 	}
+	if j.cut.Way != phj.Copy || !j.packs || from == end {
+		return
+	}
+	j.pack(i, from)
+	for flow := from; flow < end; flow++ {
+		j.packNext(ctx, i, flow, end)
+		j.copyFrom(i, flow)
+	}
+}
+
+// copyFrom queues the copies of a flow from GPU i to the others.
+func (j *join) copyFrom(i, flow int) {
+	var pieces []phj.Piece
+	for gpus, k := len(j.shares), 1; k < gpus; k++ { // not all to the same GPU at once
+		pieces = append(pieces, j.pieces(flow, i, (i+k)%gpus)...)
+	}
+	j.shares[i].Copy(flow, pieces)
 }
 
 // storeInstead has GPUs store rows into the memory of others, for which they need no memory of
@@ -193,14 +207,20 @@ func (j *join) fits(builds int) bool {
 	}
 	expected := received(j.expect, j.to[1])
 	for i, x := range j.shares {
-		probe, blocks := j.cut.Rows[1], [2]int64{}
+		probe, blocks, packed := j.cut.Rows[1], [2]int64{}, [2]int64{}
 		if j.options.Strategy == Exchange {
 			probe = max(j.evenProbe(), spared(expected[i]))
 		}
 		if j.cut.Way == phj.Copy {
 			blocks = j.inBlocks(i, builds)
 		}
-		if !x.Fits([2]int64{build[i], probe}, blocks, partOf(j.cut.OutputRows, probe, j.cut.Rows[1])) {
+		if j.packs { // what is sent, and what is received
+			packed = [2]int64{blocks[0] + build[i], blocks[1]}
+			if j.options.Strategy == Exchange {
+				packed[1] += probe
+			}
+		}
+		if !x.Fits([2]int64{build[i], probe}, blocks, packed, partOf(j.cut.OutputRows, probe, j.cut.Rows[1])) {
 			return false
 		}
 	}
@@ -266,6 +286,9 @@ func (j *join) placeSide(side int, flows [][][]int64) (assigned []phj.Assigned, 
 			err = x.TakeBuild(rows[i], next[i])
 		} else {
 			err = x.TakeProbe(rows[i], next[i], outputRows(j.cut.OutputRows, i, parts))
+		}
+		if err == nil && j.packs {
+			err = x.TakeCompressed(side, i, assigned[i])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("GPU %d: %w", i, err)

@@ -12,11 +12,14 @@ func (j *join) way() phj.Way {
 	switch {
 	case j.group.through != nil:
 		return phj.Stage
-	case j.options.Way == WayCopy, j.options.Way == WayFastest && j.copiesPay():
+	case j.options.Way == WayCopy, j.options.Way == WayFastest && (j.copiesPay() || j.mayPack()):
 		return phj.Copy
 	}
 	return phj.Store
 }
+
+// mayPack reports whether compression of rows may pay.
+func (j *join) mayPack() bool { return j.packer.tries(j.sent(0) + j.sent(1)) }
 
 // copiesPay reports whether the join's strategy copies rows faster than it stores them.
 func (j *join) copiesPay() bool {

@@ -249,3 +249,6 @@ func SendsColumns(keyBytes int, widths [2][]int) bool {
 	s, _ := shapes(keyBytes/4, widths, [2]mode{carry, carry})
 	return s[0].form == columns && s[1].form == columns
 }
+
+// roundUp returns the least multiple of a number that is not below n.
+func roundUp(n, to int64) uint64 { return uint64((n + to - 1) / to * to) }

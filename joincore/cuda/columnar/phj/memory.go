@@ -276,8 +276,6 @@ func (r *run) partitions() spare {
 	return build
 }
 
-func roundUp(n, to int64) uint64 { return uint64((n + to - 1) / to * to) }
-
 // describePayload describes where each side's payload is read and written.
 func (r *run) describePayload() error {
 	r.fields, r.packed = r.fields[:0], r.packed[:0]

@@ -102,6 +102,8 @@ type Share struct {
 	filter  jointFilter      // of build keys, until the probe side is reduced
 	hot     hotRows
 	tables  joint
+	// By flow, if rows may be compressed.
+	compressed []compressedFlow
 }
 
 // joint are the addresses of the tables that follow from the assignment.
@@ -278,15 +280,15 @@ func (x *Share) Layout() Layout {
 }
 
 // Fits reports whether there is memory for rows that are received of each side, for those in
-// blocks, and for the result rows, even if no memory is used twice, and whether a buffer may
+// blocks, for those in compressed form, and for the result rows, even if no memory is used twice, and whether a buffer may
 // have that many rows.
-func (x *Share) Fits(rows, blocks [2]int64, outputRows int64) bool {
+func (x *Share) Fits(rows, blocks, compressed [2]int64, outputRows int64) bool {
 	need := int64(0)
 	for i, n := range blocks {
 		if rows[i]+n >= kernels.MaxRows {
 			return false
 		}
-		need += n * x.RowBytes(i)
+		need += n*x.RowBytes(i) + x.compressedRoom(i, compressed[i])
 	}
 	return x.fits(rows, outputRows, need)
 }
@@ -373,19 +375,24 @@ type Sender struct {
 	stream      *driver.Stream
 	copier      *driver.Stream // of blocks
 	own         *driver.Stream // second passes over rows that stay, if others are copied
+	packer      *driver.Stream // of compression
 	module      *driver.Module
 	fold, merge *driver.Kernel
 	filters     *driver.Kernel // merges them
 	hot         [2]hotKernels  // by words of a key - 1
-	host        *driver.Host   // counts of rows, by flow and partition
-	hotHost     *driver.Host   // hot keys, then a sample's keys
-	sampled     *driver.Event  // counts of the first range of both sides are there
-	first       *driver.Event  // those of the build side
+	compress    [2]*driver.Kernel
+	expand      [2]*driver.Kernel
+	sizes       *driver.Host  // units of compressed rows, by flow and device
+	host        *driver.Host  // counts of rows, by flow and partition
+	hotHost     *driver.Host  // hot keys, then a sample's keys
+	sampled     *driver.Event // counts of the first range of both sides are there
+	first       *driver.Event // those of the build side
 	counted     *driver.Event
 	looked      *driver.Event // a sample or hot keys were read
 	start       *driver.Event
 	passed      []*driver.Event // by flow: the first pass has ended
 	sent        []*driver.Event // by flow: rows are where they are joined, or staged
+	packed      []*driver.Event // by flow: rows are compressed
 }
 
 // hotKernels sample keys, copy hot build rows, and copy the probe rows that are not hot.
@@ -426,7 +433,10 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 			}
 		}
 	}
-	for _, s := range []**driver.Stream{&x.stream, &x.copier, &x.own} {
+	if err = x.loadCompression(); err != nil {
+		return nil, err
+	}
+	for _, s := range []**driver.Stream{&x.stream, &x.copier, &x.own, &x.packer} {
 		if *s, err = d.NewStream(); err != nil {
 			return nil, err
 		}
@@ -435,6 +445,9 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 		return nil, err
 	}
 	if x.hotHost, err = d.Pinned(hotBytes + sampleKeyBytes); err != nil {
+		return nil, err
+	}
+	if x.sizes, err = d.Pinned(4 * MaxFlows * MaxDevices); err != nil {
 		return nil, err
 	}
 	for _, e := range []**driver.Event{&x.first, &x.sampled, &x.counted, &x.looked} {
@@ -446,8 +459,8 @@ func NewSender(d *driver.Context) (_ *Sender, err error) {
 		return nil, err
 	}
 	for range MaxFlows {
-		for timing, list := range map[bool]*[]*driver.Event{false: &x.passed, true: &x.sent} {
-			e, err := d.NewEvent(timing)
+		for _, list := range []*[]*driver.Event{&x.passed, &x.sent, &x.packed} {
+			e, err := d.NewEvent(list == &x.sent)
 			if err != nil {
 				return nil, err
 			}
@@ -462,14 +475,14 @@ const mostParents = 256
 
 // Sync waits for all work of the sender.
 func (x *Sender) Sync(ctx context.Context) error {
-	return errors.Join(x.stream.Sync(ctx), x.copier.Sync(ctx), x.own.Sync(ctx))
+	return errors.Join(x.stream.Sync(ctx), x.copier.Sync(ctx), x.own.Sync(ctx), x.packer.Sync(ctx))
 }
 
 // Close frees the sender, after its work.
 func (x *Sender) Close() error {
-	errs := []error{x.stream.Close(), x.copier.Close(), x.own.Close()}
-	for _, e := range slices.Concat([]*driver.Event{x.sampled, x.first, x.counted, x.looked, x.start}, x.passed, x.sent) {
+	errs := []error{x.stream.Close(), x.copier.Close(), x.own.Close(), x.packer.Close()}
+	for _, e := range slices.Concat([]*driver.Event{x.sampled, x.first, x.counted, x.looked, x.start}, x.passed, x.sent, x.packed) {
 		errs = append(errs, e.Close())
 	}
-	return errors.Join(append(errs, x.host.Free(), x.hotHost.Free(), x.module.Unload())...)
+	return errors.Join(append(errs, x.host.Free(), x.hotHost.Free(), x.sizes.Free(), x.module.Unload())...)
 }

@@ -1,0 +1,63 @@
+package mgj
+
+import "math"
+
+// Pack says when rows are compressed before they cross links.
+type Pack int
+
+const (
+	// PackPays compresses rows that are copied or staged where that saves time, and has rows copied for it that
+	// would be stored.
+	PackPays Pack = iota
+	// PackAlways compresses all rows that are copied or staged, and has rows copied unless Way says otherwise.
+	PackAlways
+	// PackNever compresses none.
+	PackNever
+)
+
+const (
+	// hopeful is the part of their bytes that rows are expected to have in compressed form before some
+	// have been compressed.
+	hopeful = 0.5
+	// leastPacked is how many bytes a GPU sends to others, at least, if rows are compressed where that
+	// pays: for each range, the host waits until sizes are known.
+	leastPacked = 16 << 20
+	// packedOf is the part of the rate of a GPU's memory at which it compresses rows, and expands them.
+	packedOf = 1.0 / 8
+)
+
+// Pays reports whether compression saves time: the bytes saved on a link against the time to compress at
+// the source and to expand at the destination. All rates are in GB/s of raw bytes.
+func Pays(raw, wire int64, link, pack, unpack float64) bool {
+	return float64(raw-wire)/link > float64(raw)/pack+float64(raw)/unpack
+}
+
+// packer decides what is compressed.
+type packer struct {
+	when Pack
+	// GB/s: of the link, and at which a GPU compresses and expands.
+	link, pack, unpack float64
+}
+
+// newPacker returns a packer for GPUs with memory of the given rate and links of that one.
+func newPacker(when Pack, link, memory float64) packer {
+	return packer{when: when, link: link, pack: memory * packedOf, unpack: memory * packedOf}
+}
+
+// tries reports whether compression may pay for a join in which a GPU sends some bytes to
+// others.
+func (p packer) tries(sent int64) bool {
+	return p.when == PackAlways || p.when == PackPays && sent >= leastPacked && p.expects(hopeful)
+}
+
+// expects reports whether rows are to be compressed that are expected to have the given part of
+// their bytes then.
+func (p packer) expects(part float64) bool {
+	const raw = 1 << 30
+	return p.when == PackAlways || p.when == PackPays && Pays(raw, int64(part*raw), p.link, p.pack, p.unpack)
+}
+
+// sends reports whether rows that have been compressed are sent so: only to expand them still takes time.
+func (p packer) sends(raw, wire int64) bool {
+	return raw > 0 && (p.when == PackAlways || Pays(raw, wire, p.link, math.Inf(1), p.unpack))
+}
