@@ -32,6 +32,8 @@ type joinResult struct {
 	MS        float64 // of the host, from entry to return
 	Ratio     float64 // of the time on one device
 	GB        float64 // sent to other devices
+	Packed    float64 // GB of rows that were compressed
+	Saved     float64 // GB that compression has kept off the links
 	Assigned  float64 // GB that the assignment of partitions expected to be sent
 	Baseline  bool    // a way of the paper's to compare with, which is never chosen
 	Sent      [][]float64
@@ -326,6 +328,7 @@ func (b *bench) together(ctx context.Context, d *devices, c joinCase, parts []co
 		r.Way = report.Way.String()
 		r.Algorithm, r.GB = report.Members[0].Algorithm, measure.Round(float64(report.Bytes)/1e9, 3)
 		r.Assigned = measure.Round(float64(report.Assigned)/1e9, 3)
+		r.Packed, r.Saved = measure.Round(float64(report.Packed)/1e9, 3), measure.Round(float64(report.Saved)/1e9, 3)
 		var got columndata.Checksum
 		for k := range d.members {
 			sum, err := d.sums[k].Checksum(ctx, out[k])
