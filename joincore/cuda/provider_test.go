@@ -22,6 +22,7 @@ import (
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
+	"gpujoin/joincore/mesh"
 	"gpujoin/joincore/multi"
 	trials "gpujoin/testsupport/columnartest"
 	"gpujoin/testsupport/machines"
@@ -192,6 +193,12 @@ func teamOf(t *testing.T, budget int64, ordinals ...int) *multi.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return teamOver(t, m, budget, ordinals...)
+}
+
+// teamOver is teamOf with the mesh that the devices are told to be connected by.
+func teamOver(t *testing.T, m *mesh.Mesh, budget int64, ordinals ...int) *multi.Provider {
+	t.Helper()
 	var members []device.Provider
 	for i, ordinal := range ordinals {
 		p, err := New(Config{Ordinal: ordinal, Budget: budget, Streams: 2, Peers: ordinals})

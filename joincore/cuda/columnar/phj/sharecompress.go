@@ -57,7 +57,8 @@ func (x *Share) TakeCompressed(side, self int, a Assigned) error {
 	if x.compressed == nil {
 		x.compressed = make([]compressedFlow, len(x.flows))
 	}
-	t := &descriptors{at: r.Take(x.compressedBytes(self, len(words), a))}
+	size := x.compressedBytes(self, len(words), a)
+	t := &descriptors{at: r.Take(size)}
 	wordsAt := put(t, words)
 	for i := range a.Sendings {
 		f := &x.compressed[side*x.builds+i]
@@ -74,6 +75,9 @@ func (x *Share) TakeCompressed(side, self int, a Assigned) error {
 			own := func(int) ([]uint32, []uint32) { return receivedFrom(a.Arrivals[i], g, self) }
 			f.receives = append(f.receives, x.describeParcels(t, d, f.in[g:g+1], 0, own))
 		}
+	}
+	if int64(len(t.content)) > size {
+		return fmt.Errorf("phj: %d bytes of descriptors in room for %d", len(t.content), size)
 	}
 	r.PutOn(x.sender.stream, t.at, t.content)
 	return r.Err()
