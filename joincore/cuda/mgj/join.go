@@ -198,10 +198,9 @@ type join struct {
 	staged [][][]phj.Block // by flow, sender and receiver, unless rows are stored
 	blocks []int           // that send, by flow
 
-	packer packer
-	packs  bool         // rows may be compressed
-	packed []packedFlow // by flow
-	shrunk [2][]float64 // by side and GPU: the part of their bytes that rows have in compressed form
+	packer  packer
+	packs   bool // rows may be compressed
+	packing packing
 }
 
 // sinceStart returns the milliseconds since the join began.

@@ -1,6 +1,9 @@
 package mgj
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Pack says when rows are compressed before they cross links.
 type Pack int
@@ -60,4 +63,50 @@ func (p packer) expects(part float64) bool {
 // sends reports whether rows that have been compressed are sent so: only to expand them still takes time.
 func (p packer) sends(raw, wire int64) bool {
 	return raw > 0 && (p.when == PackAlways || Pays(raw, wire, p.link, math.Inf(1), p.unpack))
+}
+
+// packing is what of a join's rows is compressed. Different GPUs use it at once.
+type packing struct {
+	packer
+	shrunk [2][]float64 // by side and GPU: the part of their bytes that rows had in compressed form
+	begun  [][]bool     // by flow and sender
+	wires  [][][]int64  // bytes by flow, sender and receiver; 0: rows travel as they are
+}
+
+// newPacking returns a packing of flows of which nothing is compressed yet.
+func newPacking(p packer, gpus, flows int) packing {
+	x := packing{packer: p}
+	for side := range x.shrunk {
+		x.shrunk[side] = slices.Repeat([]float64{hopeful}, gpus)
+	}
+	for range flows {
+		wires := make([][]int64, gpus)
+		for i := range wires {
+			wires[i] = make([]int64, gpus)
+		}
+		x.begun, x.wires = append(x.begun, make([]bool, gpus)), append(x.wires, wires)
+	}
+	return x
+}
+
+// begin reports whether a GPU is to compress what it sends of a flow, by what it has compressed of the
+// flow's side, and notes that it does.
+func (x *packing) begin(gpu, flow, side int) bool {
+	x.begun[flow][gpu] = x.expects(x.shrunk[side][gpu])
+	return x.begun[flow][gpu]
+}
+
+// ended notes the bytes that rows of a flow and their compressed form have, by receiver, and says which of them are
+// sent so.
+func (x *packing) ended(gpu, flow, side int, raw, wire []int64) {
+	all, sent := int64(0), int64(0)
+	for to := range raw {
+		all, sent = all+raw[to], sent+wire[to]
+		if x.sends(raw[to], wire[to]) {
+			x.wires[flow][gpu][to] = wire[to]
+		}
+	}
+	if all > 0 {
+		x.shrunk[side][gpu] = float64(sent) / float64(all)
+	}
 }

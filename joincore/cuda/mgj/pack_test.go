@@ -1,6 +1,9 @@
 package mgj
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestPackingPaysOnSlowLinks(t *testing.T) {
 	if !Pays(200, 100, 23, 200, 200) {
@@ -65,5 +68,37 @@ func TestPackingByOption(t *testing.T) {
 	}
 	if never.tries(1<<40) || never.expects(0.1) {
 		t.Error("rows are compressed")
+	}
+}
+
+// The first range of a side is compressed to see how much it shrinks, which decides about the next
+// ones, of each GPU by its own. What does not shrink enough for one receiver travels as it is.
+func TestPackingByWhatWasPacked(t *testing.T) {
+	x := newPacking(newPacker(PackPays, 25, 1600), 2, 4) // 200 GB/s: worth it up to three quarters of the bytes
+	flow := func(gpu, flow, side int, part float64) bool {
+		if !x.begin(gpu, flow, side) {
+			return false
+		}
+		raw, wire := []int64{1000, 1000}, []int64{int64(1000 * part), 0}
+		raw[gpu], wire[gpu] = 0, 0
+		wire[1-gpu] = int64(1000 * part)
+		x.ended(gpu, flow, side, raw, wire)
+		return true
+	}
+	// GPU 0 has rows that shrink, GPU 1 rows that do not, on the build side.
+	if !flow(0, 0, 0, 0.4) || !flow(1, 0, 0, 0.95) || !flow(0, 1, 0, 0.4) || flow(1, 1, 0, 0.4) {
+		t.Errorf("compressed: %v", x.begun)
+	}
+	// The probe side of both is another matter.
+	if !flow(0, 2, 1, 0.8) || !flow(1, 2, 1, 0.6) || flow(0, 3, 1, 0.4) || !flow(1, 3, 1, 0.6) {
+		t.Errorf("compressed: %v", x.begun)
+	}
+	want := [][][]int64{{{0, 400}, {0, 0}}, {{0, 400}, {0, 0}}, {{0, 800}, {600, 0}}, {{0, 0}, {600, 0}}}
+	if !slices.EqualFunc(x.wires, want, func(a, b [][]int64) bool { return slices.EqualFunc(a, b, slices.Equal) }) {
+		t.Errorf("%v in place of %v", x.wires, want)
+	}
+	x.ended(0, 3, 1, []int64{0, 0}, []int64{0, 0}) // nothing was sent
+	if x.shrunk[1][0] != 0.8 {
+		t.Errorf("%v", x.shrunk)
 	}
 }

@@ -170,8 +170,9 @@ func (b *bench) timePack(ctx context.Context, d *devices, link packLink) (result
 	for _, x := range []struct {
 		engine string
 		pack   mgj.Pack
-	}{{"uncompressed", mgj.PackNever}, {"compressed", mgj.PackAlways}, {byRule, mgj.PackPays}} {
-		r, err := b.together(ctx, d, c, parts, mgj.Options{Strategy: mgj.Exchange, Pack: x.pack})
+		way    mgj.Way // unless rows are staged
+	}{{"uncompressed", mgj.PackNever, mgj.WayCopy}, {"compressed", mgj.PackAlways, mgj.WayCopy}, {byRule, mgj.PackPays, mgj.WayFastest}} {
+		r, err := b.together(ctx, d, c, parts, mgj.Options{Strategy: mgj.Exchange, Pack: x.pack, Way: x.way})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", x.engine, err)
 		}
