@@ -9,7 +9,8 @@
 //  4. Every GPU joins the partitions that it has received. The result stays there.
 //
 // GPUs that cannot access each other's memory leave rows in blocks, too, and a fabric copies
-// them over the links of its mesh.
+// them over the links of its mesh. Rows in blocks are compressed before they cross links that are so slow
+// that it pays.
 //
 // Sides are sent in ranges, so that a GPU partitions what it has received of one while the
 // next one is on its way.
