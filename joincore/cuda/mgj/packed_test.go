@@ -87,6 +87,10 @@ func TestPackedPayloads(t *testing.T) {
 			r.Inner(b.join(Options{Pack: PackAlways}, evenly, evenly), ids)
 			b.checkPacked(r, "row ids")
 		}
+		few := some(300, 200_000, 8, two, columnartest.Spread(1<<30)) // a result that is smaller than what is received
+		few.Expect = 1
+		r.Inner(b.join(Options{Pack: PackAlways}, evenly, evenly), few)
+		b.checkPacked(r, "few rows match")
 		b.shift = true
 		r.Inner(b.join(Options{Pack: PackAlways}, evenly, uneven), some(5000, 7001, 4, [2][]int{{8, 1}, {4, 4, 4, 1}}, columnartest.Spread(5000)))
 	})

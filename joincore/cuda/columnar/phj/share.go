@@ -104,6 +104,8 @@ type Share struct {
 	tables  joint
 	// By flow, if rows may be compressed.
 	compressed []compressedFlow
+	// behindBuffers is where the memory behind the probe side's buffer begins, in which the result lies.
+	behindBuffers driver.Mark
 }
 
 // joint are the addresses of the tables that follow from the assignment.
@@ -343,6 +345,7 @@ func (x *Share) TakeProbe(rows, capacity, outputRows int64) error {
 	x.takeStripes(1, capacity)
 	behind := r.Mark()
 	x.takeBuffer(1, capacity)
+	x.behindBuffers = r.Mark()
 	if r.Err() != nil || r.bypass != nil { // which has a result
 		return r.Err()
 	}

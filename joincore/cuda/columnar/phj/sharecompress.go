@@ -57,6 +57,9 @@ func (x *Share) TakeCompressed(side, self int, a Assigned) error {
 	if x.compressed == nil {
 		x.compressed = make([]compressedFlow, len(x.flows))
 	}
+	if n := int64(x.behindBuffers - r.Mark()); side == 1 && n > 0 {
+		r.Take(n) // rows are received there, behind a result that is smaller
+	}
 	size := x.compressedBytes(self, len(words), a)
 	t := &descriptors{at: r.Take(size)}
 	wordsAt := put(t, words)
