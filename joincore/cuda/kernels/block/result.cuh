@@ -110,10 +110,9 @@ struct ChunkClaim {
 // device memory and may share it with the column itself: a thread reads its rows'
 // ids before it writes there. Any number of blocks of T threads; one launch per
 // column, so that the caches serve one column at a time.
-template <class V, int T>
-__device__ __forceinline__ void gather_column(const gj_result_column& column, uint64_t rows) {
+template <class V, int T, class From>
+__device__ __forceinline__ void gather_column(const gj_result_column& column, uint64_t rows, const From& from) {
   constexpr int U = sizeof(V) == 16 ? 4 : 8;
-  const V* from = reinterpret_cast<const V*>(column.from);
   const uint32_t* index = reinterpret_cast<const uint32_t*>(column.index);
   V* to = reinterpret_cast<V*>(column.to);
   const uint64_t step = column.step;
@@ -124,24 +123,55 @@ __device__ __forceinline__ void gather_column(const gj_result_column& column, ui
     for (int u = 0; u < U; u++) at[u] = i + u * T < rows ? __ldcs(index + (i + u * T) * step) : 0;
 #pragma unroll
     for (int u = 0; u < U; u++)
-      if (i + u * T < rows) v[u] = __ldg(from + at[u]);
+      if (i + u * T < rows) v[u] = __ldg(from.template value<V>(at[u]));
 #pragma unroll
     for (int u = 0; u < U; u++)
       if (i + u * T < rows) __stcs(to + i + u * T, v[u]);
   }
 }
 
-template <int T>
-__device__ __forceinline__ void gather_result(const gj_result* result, uint32_t c) {
+// A column in one piece.
+struct WholeColumn {
+  uint64_t from;
+  template <class V>
+  __device__ __forceinline__ const V* value(uint32_t row) const {
+    return reinterpret_cast<const V*>(from) + row;
+  }
+};
+
+// A column in the memory of several devices: the address of each one's part, and how many
+// bits of a row's number are its number there.
+struct SpreadColumn {
+  const unsigned long long* part;
+  uint64_t row_bits;
+  template <class V>
+  __device__ __forceinline__ const V* value(uint32_t row) const {
+    return reinterpret_cast<const V*>(__ldg(part + ((uint64_t)row >> row_bits))) + (row & ((1ull << row_bits) - 1));
+  }
+};
+
+template <int T, class From>
+__device__ __forceinline__ void gather_from(const gj_result* result, uint32_t c, const From& from) {
   const uint64_t rows = min(*reinterpret_cast<const uint64_t*>(result->rows), result->capacity);
   const gj_result_column& column = result->column[c];
   switch (column.bytes) {
-    case 1: return gather_column<uint8_t, T>(column, rows);
-    case 2: return gather_column<uint16_t, T>(column, rows);
-    case 4: return gather_column<uint32_t, T>(column, rows);
-    case 8: return gather_column<uint2, T>(column, rows);
-    default: return gather_column<uint4, T>(column, rows);
+    case 1: return gather_column<uint8_t, T>(column, rows, from);
+    case 2: return gather_column<uint16_t, T>(column, rows, from);
+    case 4: return gather_column<uint32_t, T>(column, rows, from);
+    case 8: return gather_column<uint2, T>(column, rows, from);
+    default: return gather_column<uint4, T>(column, rows, from);
   }
+}
+
+template <int T>
+__device__ __forceinline__ void gather_result(const gj_result* result, uint32_t c) {
+  gather_from<T>(result, c, WholeColumn{result->column[c].from});
+}
+
+// The same where `from` is uint64[devices], the addresses of the column's parts.
+template <int T>
+__device__ __forceinline__ void gather_spread(const gj_result* result, uint32_t c, uint64_t row_bits) {
+  gather_from<T>(result, c, SpreadColumn{reinterpret_cast<const unsigned long long*>(result->column[c].from), row_bits});
 }
 
 // Copies a descriptor of 8-byte fields to shared memory; a barrier must follow.

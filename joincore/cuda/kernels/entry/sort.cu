@@ -5,6 +5,7 @@
 #include "agent/merge.cuh"
 #include "agent/npj.cuh"
 #include "agent/radix.cuh"
+#include "agent/spread.cuh"
 #include "entry/define.cuh"
 #include "tuning/sort.cuh"
 
@@ -63,11 +64,30 @@ MERGE(2)
 TABLE(1)
 TABLE(2)
 
+// gj_spread_enter_k<key words>(spread), gj_spread_probe_k<...>(spread): a table in the memory of several devices.
+#define SPREAD(K)                                                                                                             \
+  extern "C" __global__ void __launch_bounds__(table_threads, 8) gj_spread_enter_k##K(const gj_spread* spread) {              \
+    enter_spread<K, table_threads>(spread);                                                                                   \
+  }                                                                                                                           \
+  LAUNCH(gj_spread_enter_k##K, table_threads, 8, 0, 0, 0)                                                                     \
+  extern "C" __global__ void __launch_bounds__(table_threads, table_blocks) gj_spread_probe_k##K(const gj_spread* spread) {   \
+    probe_rows<K, table_threads, table_rows, SpreadSlots<K>>(spread);                                                         \
+  }                                                                                                                           \
+  LAUNCH(gj_spread_probe_k##K, table_threads, table_blocks, 0, table_threads * table_rows, 0)
+SPREAD(1)
+SPREAD(2)
+
 // gj_result_gather(result, column).
 extern "C" __global__ void __launch_bounds__(gather_threads) gj_result_gather(const gj_result* result, uint64_t column) {
   gather_result<gather_threads>(result, (uint32_t)column);
 }
 LAUNCH(gj_result_gather, gather_threads, gather_blocks, 0, 0, 0)
+
+// gj_spread_gather(result, column, row bits): of a build side in the memory of several devices.
+extern "C" __global__ void __launch_bounds__(gather_threads) gj_spread_gather(const gj_result* result, uint64_t column, uint64_t row_bits) {
+  gather_spread<gather_threads>(result, (uint32_t)column, row_bits);
+}
+LAUNCH(gj_spread_gather, gather_threads, gather_blocks, 0, 0, 0)
 
 PASSES(1, 4)
 PASSES(1, 8)

@@ -16,6 +16,7 @@ inline int __ffsll(uint64_t v) { return __builtin_ffsll((long long)v); }
 #include "agent/merge.cuh"
 #include "agent/npj.cuh"
 #include "agent/radix.cuh"
+#include "agent/spread.cuh"
 
 using namespace gj;
 
@@ -221,7 +222,77 @@ bool table(const Case& c, bool known) {
   return first == rows && got == rows && join.read(c, KW * 4, rows) == want;
 }
 
-int checks = 0, wrong = 0;
+int full = 0, probed = 0;  // tables with a unit that has too few slots, and others
+
+// Enters the build side into a table in the memory of several devices, each of which has a part
+// of the rows, of another size, and every so many units. The first and the last one probe it with
+// the whole probe side. load: slots a row. If that is 1, a unit may have too few slots, which ends the join.
+template <int KW>
+bool spread_table(const Case& c, uint32_t devices, uint32_t unit_bits, uint32_t load) {
+  const Rows want = reference(c, KW * 4);
+  const uint64_t rows = count(want);
+  Join join(c, KW * 4, rows);
+  gj_spread spread{};
+  std::vector<uint32_t> first(devices + 1, c.rows[0]);
+  for (uint32_t d = 0; d < devices; d++) first[d] = d * d * (uint64_t)c.rows[0] / (devices * devices);  // the first one has few or none
+  auto part = [&](uint64_t column, uint32_t d, uint64_t width) {
+    return join.memory.take(std::string(reinterpret_cast<char*>(column) + first[d] * width, (first[d + 1] - first[d]) * width));
+  };
+  const uint64_t unit_slots = 1ull << unit_bits, units = std::max<uint64_t>(1, (load * c.rows[0] + unit_slots - 1) / unit_slots);
+  spread.table.rows[1] = c.rows[1], spread.table.key[1] = join.key[1], spread.table.slots = units * unit_slots;
+  spread.table.repeats = join.memory.take_cleared(2), spread.full = join.memory.take_cleared(2);
+  spread.devices = devices, spread.unit_bits = unit_bits, spread.row_bits = 32;
+  while (1ull << (32 - spread.row_bits) < devices) spread.row_bits--;
+  for (uint32_t d = 0; d < devices; d++) {
+    spread.rows[d] = first[d + 1] - first[d], spread.key[d] = part(join.key[0], d, KW * 4), spread.next[d] = join.memory.take(spread.rows[d] * 4);
+    memset(reinterpret_cast<void*>(spread.next[d]), 0xff, spread.rows[d] * 4);
+  }
+  std::vector<uint64_t> unit, bases;
+  for (uint64_t u = 0; u < units; u++) {
+    unit.push_back(join.memory.take(unit_slots * 8));
+    memset(reinterpret_cast<void*>(unit[u]), 0xff, unit_slots * 8);
+  }
+  std::vector<gj_spread> of(devices, spread);
+  std::vector<std::vector<uint64_t>> own(devices, std::vector<uint64_t>(units));
+  for (uint64_t u = 0; u < units; u++) own[u % devices][u] = unit[u];
+  for (uint32_t d = 0; d < devices; d++) {
+    of[d].own = d, of[d].unit = reinterpret_cast<uint64_t>(own[d].data());
+    host::launch(2, table_threads, [&] { enter_spread<KW, table_threads>(&of[d]); });
+  }
+  (*reinterpret_cast<uint32_t*>(spread.full) ? full : probed)++;
+  if (*reinterpret_cast<uint32_t*>(spread.full)) return load == 1;
+  for (size_t k = 0; k < c.widths[0].size(); k++)
+    for (uint32_t d = 0; d < devices; d++) bases.push_back(part(join.column[0][k], d, c.widths[0][k]));
+  for (uint32_t d = 0; d < devices; d += std::max(devices - 1, 1u)) {
+    of[d].unit = reinterpret_cast<uint64_t>(unit.data());
+    const uint64_t ids[2] = {};
+    auto run = [&](uint64_t capacity) {
+      join.describe(c, KW * 4, capacity, spread.table.key[1], join.column, ids, true);
+      for (uint64_t k = 0; k < join.gather.columns; k++) {
+        gj_result_column& column = join.gather.column[k];
+        for (size_t i = 0; column.side == 0 && i < c.widths[0].size(); i++)
+          if (column.from == join.column[0][i]) {
+            column.from = reinterpret_cast<uint64_t>(&bases[i * devices]);
+            break;
+          }
+      }
+      of[d].table.result = join.result;
+      host::launch(2, table_threads, [&] { probe_rows<KW, table_threads, table_rows, SpreadSlots<KW>>(&of[d]); });
+      for (uint32_t k = 0; k < join.gather.columns; k++) {
+        if (join.gather.column[k].side == 0)
+          host::launch(3, gather_threads, [&] { gather_spread<gather_threads>(&join.gather, k, spread.row_bits); });
+        else
+          host::launch(3, gather_threads, [&] { gather_result<gather_threads>(&join.gather, k); });
+      }
+      return join.rows();
+    };
+    const uint64_t some = c.short_of ? run(rows - std::min(rows, c.short_of)) : rows, got = run(rows);
+    if (some != rows || got != rows || join.read(c, KW * 4, rows) != want) return false;
+  }
+  return true;
+}
+
+int checks = 0, wrong = 0, spreads = 0;
 std::mt19937_64 random_bits(5);
 
 template <int KW>
@@ -233,6 +304,17 @@ void check(const Case& c) {
     checks++;
     wrong += !right[a];
     if (!right[a]) printf("%s, %s, key of %d bytes, %u x %u rows, %d bits%s\n", name[a], c.name.c_str(), KW * 4, c.rows[0], c.rows[1], c.bits, c.ids ? ", by id" : "");
+  }
+  // Two tables of each case: of as many slots as rows or of twice as many, in units of one line or
+  // more, over each number of devices.
+  static const struct { uint32_t bits, load; } shape[] = {{3, 1}, {6, 1}, {6, 2}, {8, 1}, {8, 2}, {13, 1}, {13, 2}};
+  for (int i = 0; i < 2; i++, spreads++) {
+    const uint32_t devices = 1 + spreads % GJ_SPREAD_DEVICES;
+    const auto [bits, load] = shape[spreads % 7];
+    checks++;
+    if (spread_table<KW>(c, devices, bits, load)) continue;
+    wrong++;
+    printf("spread over %u devices, units of %u slots, %u slots a row, %s, key of %d bytes, %u x %u rows\n", devices, 1u << bits, load, c.name.c_str(), KW * 4, c.rows[0], c.rows[1]);
   }
 }
 
@@ -268,6 +350,7 @@ void check_all() {
       run(make("too wide an array", 500, 800, bits, [](int s, uint32_t i) { return s ? random_bits() % 3000 : 6 * i; }));
       run(make("long and short runs", 2200, 2200, bits, [](int s, uint32_t i) { return s ? random_bits() % 500 : i < 900 ? i % 8 : i; }), 1000);
     }
+  for (uint32_t build : {8, 64, 256}) check<KW>(make("a full unit", build, 600, 9, [build](int s, uint32_t i) { return s ? random_bits() % (2 * build) : i; }));
   check<KW>(make("one key", 300, 400, 9, spread(1)));
   check<KW>(make("one bit", 700, 300, 1, spread(700)));
   check<KW>(make("hot on both sides", 2000, 2000, 9, [](int, uint32_t) { return random_bits() % 10 < 1 ? 5 : random_bits() % 6000; }));
@@ -278,6 +361,6 @@ void check_all() {
 int main() {
   check_all<1>();
   check_all<2>();
-  printf("%d checks, %d wrong\n", checks, wrong);
-  return wrong != 0;
+  printf("%d checks, %d wrong; %d tables in several memories, %d of them full\n", checks, wrong, full + probed, full);
+  return wrong != 0 || full == 0 || probed < 2 * full;
 }

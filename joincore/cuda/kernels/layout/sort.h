@@ -86,3 +86,21 @@ typedef struct {
   uint64_t repeats; /* uint32, zero before the first launch: not zero where build rows share a key, or a tag */
   gj_result result;
 } gj_table;
+
+#define GJ_SPREAD_DEVICES 8
+
+/* A hash table whose slots and build rows lie in the memory of several devices, and the probe of it by one of them.
+ * Units of 1 << unit_bits slots each lie in one device's memory. A search does not leave its unit. A build row's
+ * number is its device << row_bits | its number there. */
+typedef struct {
+  gj_table table;     /* without rows[0], key[0], table, range and next */
+  uint64_t devices;
+  uint64_t own;       /* this device */
+  uint64_t row_bits;  /* at most 32 */
+  uint64_t unit_bits; /* 3 or more; a table has one or several units */
+  uint64_t unit;      /* uint64[units]: their addresses; where rows are entered, 0 for units of other devices */
+  uint64_t full;      /* uint32, zero before the first launch: not zero where a unit had no slot for a row */
+  uint64_t rows[GJ_SPREAD_DEVICES]; /* build rows, by device */
+  uint64_t key[GJ_SPREAD_DEVICES];
+  uint64_t next[GJ_SPREAD_DEVICES]; /* uint32[rows], all ones before the first launch */
+} gj_spread;
