@@ -21,16 +21,19 @@ const (
 	// Exchange: devices divide the rows of both inputs of a join, bring them to their memory, and
 	// exchange them there, so that each joins the rows of some keys.
 	Exchange
+	// Spread: devices divide the rows of both inputs of a join, make one hash table of the build side in
+	// the memory of all of them, and each joins its own rows of the probe side with that.
+	Spread
 )
 
 // strategies are their names, as a setting has them.
-var strategies = [...]string{"auto", "alone", "replicate", "divide", "exchange"}
+var strategies = [...]string{"auto", "alone", "replicate", "divide", "exchange", "spread"}
 
 // Strategies returns the names of all strategies.
 func Strategies() []string { return strategies[:] }
 
 // Executed returns the strategies by which jobs are executed: all but Auto, which chooses one.
-func Executed() []Strategy { return []Strategy{Alone, Replicate, Divide, Exchange} }
+func Executed() []Strategy { return []Strategy{Alone, Replicate, Divide, Exchange, Spread} }
 
 func (s Strategy) String() string { return strategies[s] }
 

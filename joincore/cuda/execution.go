@@ -27,6 +27,7 @@ type execution struct {
 	inputs    []*input
 	shares    *sharing // inputs with executions on other devices; nil: none
 	need      int64    // bytes that the inputs are likely to need
+	unpin     func()   // gives up memory that other executions have read; nil: none do
 
 	mu     sync.Mutex // guards the field below
 	opened int        // streams that gather
@@ -61,7 +62,25 @@ func (e *execution) Close() {
 	if e.shares != nil {
 		e.shares.leave(e.workspace)
 	}
-	if e.workspace.sync() != nil || e.keepColumns() != nil {
+	lost := e.workspace.sync() != nil
+	giveBack := func() {
+		if !lost {
+			e.giveBack()
+		}
+	}
+	if at, ok := e.opt.Common.Team.(*spreadPlace); ok {
+		at.readers.End(giveBack)
+	} else {
+		giveBack()
+	}
+}
+
+// giveBack frees the memory of an execution whose work has ended.
+func (e *execution) giveBack() {
+	if e.unpin != nil {
+		e.unpin()
+	}
+	if e.keepColumns() != nil {
 		return
 	}
 	e.releaseKept()

@@ -32,10 +32,13 @@ type prepared struct {
 // Prepare prepares the build side. The memory of the join is on top of the
 // stack until it is released. If device memory is too small for the columns of
 // a whole side, the join uses late materialisation. Where executions on several devices exchange
-// rows, they meet in Probe.
+// rows, they meet in Probe, and here where they make one table.
 func (e *execution) Prepare(ctx context.Context, spec *device.JoinSpec, build device.Space) (device.Prepared, error) {
 	if at, ok := e.opt.Common.Team.(*attendance); ok && at.exchange.Joins(spec) {
 		return e.prepareMeeting(ctx, spec, e.space(build), at)
+	}
+	if at, ok := e.opt.Common.Team.(*spreadPlace); ok && at.exchange.Joins(spec) {
+		return e.prepareSpread(ctx, spec, e.space(build), at)
 	}
 	shared, _ := e.opt.Common.Partition.(*outofcore.SharedJoin)
 	if build, probe, ok := e.partitionableSides(spec, e.space(build)); ok {

@@ -50,9 +50,13 @@ type outcome struct {
 	sent   int64 // bytes between devices; those of all are the first one's
 }
 
-// Exchanges implements multi's exchanger.
-func (p *Provider) Exchanges(members []device.Provider, x *device.Exchange) error {
-	if _, err := meshOf(members); err != nil {
+// Meets implements multi's team.
+func (p *Provider) Meets(members []device.Provider, x *device.Exchange) error {
+	reach, memory := func(members []device.Provider) error { _, err := meshOf(members); return err }, checkTeamMemory
+	if x.Spread {
+		reach, memory = checkConnected, checkSpreadMemory
+	}
+	if err := reach(members); err != nil {
 		return err
 	}
 	if err := checkMovable(x); err != nil {
@@ -63,19 +67,22 @@ func (p *Provider) Exchanges(members []device.Provider, x *device.Exchange) erro
 		if o.rowIDsOnly {
 			return fmt.Errorf("device %d joins by row ids only: %w", o.Info().Ordinal, joincore.ErrUnsupported)
 		}
-		if err := checkTeamMemory(x, len(members), o.budget/4*3); err != nil {
+		if err := memory(x, len(members), o.budget/4*3); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Team implements multi's exchanger.
+// Team implements multi's team.
 func (p *Provider) Team(members []device.Provider, x *device.Exchange) []any {
+	if x.Spread {
+		return newSpreading(len(members), x)
+	}
 	t := &team{exchange: x}
 	t.meeting = device.NewMeeting(len(members), t.work)
 	var err error
-	if t.mesh, err = meshOf(members); err != nil { // Exchanges has refused them
+	if t.mesh, err = meshOf(members); err != nil { // Meets has refused them
 		t.meeting = device.NewMeeting(len(members), func(context.Context, []*brought) ([]*outcome, error) { return nil, err })
 	}
 	out := make([]any, len(members))
@@ -167,7 +174,7 @@ func (e *execution) prepareMeeting(ctx context.Context, spec *device.JoinSpec, b
 	if m.materialisedJoin, err = e.prepareMaterialised(ctx, &own, build, m.meet); err != nil {
 		return nil, err
 	}
-	if err = m.complete(m.side); err != nil {
+	if err = e.complete(at.exchange, m.side); err != nil {
 		m.Release()
 		return nil, err
 	}
@@ -176,9 +183,9 @@ func (e *execution) prepareMeeting(ctx context.Context, spec *device.JoinSpec, b
 
 // complete makes a side look like those of all devices: a column that may be NULL on one of them
 // has a byte for each row that says whether it is.
-func (m *meetingJoin) complete(w *materialisedSide) error {
+func (e *execution) complete(x *device.Exchange, w *materialisedSide) error {
 	if w == nil {
-		return fmt.Errorf("a side whose rows devices exchange has no key: %w", joincore.ErrUnsupported)
+		return fmt.Errorf("a side of a join at which devices meet has no key: %w", joincore.ErrUnsupported)
 	}
 	columns, list := w.Payload, w.payload
 	w.Payload, w.payload = nil, nil
@@ -187,12 +194,12 @@ func (m *meetingJoin) complete(w *materialisedSide) error {
 		if p.kind != rowid.PayloadValues || i+1 < len(list) && list[i+1].kind == rowid.PayloadValidity {
 			continue
 		}
-		if !m.at.exchange.Nullable(m.at.exchange.Side(p.column.Input), p.column.Column) {
+		if !x.Nullable(x.Side(p.column.Input), p.column.Column) {
 			continue
 		}
-		to, err := m.e.workspace.arena.Take(w.Rows)
+		to, err := e.workspace.arena.Take(w.Rows)
 		if err == nil && w.Rows > 0 {
-			err = m.e.workspace.main.Stream().Memset(to, 1, w.Rows)
+			err = e.workspace.main.Stream().Memset(to, 1, w.Rows)
 		}
 		if err != nil {
 			return err
@@ -213,7 +220,7 @@ func (m *meetingJoin) Probe(ctx context.Context, probe device.Space, emit func(d
 	before := e.workspace.main.Cost()
 	side, err := e.materialise(ctx, from, m.spec.Match.Probe, m.spec.KeepProbe)
 	if err == nil {
-		err = m.complete(side)
+		err = e.complete(m.at.exchange, side)
 	}
 	m.report.Work.Add(e.workspace.main.WorkSince(before))
 	if err != nil {
@@ -255,7 +262,10 @@ func (m *meetingJoin) meet(ctx context.Context, d *driver.Context, s *driver.Str
 
 // Met returns how long the execution has waited for the others of its team.
 func (e *execution) Met() time.Duration {
-	if at, ok := e.opt.Common.Team.(*attendance); ok {
+	switch at := e.opt.Common.Team.(type) {
+	case *attendance:
+		return at.meeting.Waited(at.member)
+	case *spreadPlace:
 		return at.meeting.Waited(at.member)
 	}
 	return 0

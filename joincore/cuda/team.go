@@ -24,8 +24,16 @@ func unfitForTeam(spec *device.JoinSpec) string {
 	return unfitForMaterialised(&once)
 }
 
-// travelling returns what a side keeps whose rows are exchanged: row ids of one device mean nothing
-// to another one, so values that are read late travel as well.
+// unfitForSpread returns the reason why devices cannot join with one table of all of them, "" if they
+// can. The probe side may come in any number of parts.
+func unfitForSpread(spec *device.JoinSpec) string {
+	any := *spec
+	any.ProbeInput = true
+	return unfitForMaterialised(&any)
+}
+
+// travelling returns what a side keeps whose rows other devices read: row ids of one device mean
+// nothing to another one, so values that are read late travel as well.
 func travelling(k device.Keep) device.Keep {
 	return device.Keep{Columns: slices.Concat(k.Columns, k.Late)}
 }
@@ -57,12 +65,12 @@ func checkAlike(payload [][]movedColumn) error {
 	return nil
 }
 
-// checkMovable returns an error if kernels do not move a column of a join that is exchanged.
+// checkMovable returns an error if kernels do not move a column of a join at which devices meet.
 func checkMovable(x *device.Exchange) error {
 	for side, list := range x.Columns {
 		for _, j := range list {
 			if c := x.Rows[side].Columns[j]; !rowid.Movable(c) {
-				return fmt.Errorf("devices exchange no values of %d bytes, as in column %d of input %d: %w", c.Width, j, x.Inputs[side], joincore.ErrUnsupported)
+				return fmt.Errorf("devices move no values of %d bytes, as in column %d of input %d: %w", c.Width, j, x.Inputs[side], joincore.ErrUnsupported)
 			}
 		}
 	}
@@ -92,6 +100,25 @@ func checkTeamMemory(x *device.Exchange, members int, memory int64) error {
 	need := columnar.Bound(int64(in), int64(rows), int64(out)) + wholeBytes(x.Whole...)
 	if need > memory {
 		return fmt.Errorf("each of %d devices needs %d MB to exchange the rows of the join, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
+	}
+	return nil
+}
+
+// checkSpreadMemory returns an error if one of several devices has too little memory for its share of
+// a build side and of the table of all of them, of the given bytes.
+func checkSpreadMemory(x *device.Exchange, members int, memory int64) error {
+	if members > columnar.MaxSpread {
+		return fmt.Errorf("%d devices make no table together, at most %d do: %w", members, columnar.MaxSpread, joincore.ErrUnsupported)
+	}
+	rows := x.Rows[x.Build].Rows()
+	share := (rows + int64(members) - 1) / int64(members)
+	if columnar.TableBytes(rows) == 0 || share > device.NewRowIDs(members).Rows() {
+		return fmt.Errorf("a table has no place for %d build rows of %d devices: %w", rows, members, joincore.ErrUnsupported)
+	}
+	// A quarter of what the columns leave is for probes.
+	need := share*x.RowBytes(x.Build) + share*columnar.SpreadLeast/3*4 + wholeBytes(x.Whole...)
+	if need > memory {
+		return fmt.Errorf("each of %d devices needs %d MB for its part of the build side and of the table, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
 	}
 	return nil
 }

@@ -164,6 +164,9 @@ const reservedIDs = 1 << 20
 // Rows returns the number of rows that a device may have.
 func (r RowIDs) Rows() int64 { return 1<<(32-r.device) - reservedIDs }
 
+// Bits returns how many bits of an id are the row's number.
+func (r RowIDs) Bits() int { return 32 - int(r.device) }
+
 // First returns the id of a device's row 0; those of its other rows follow.
 func (r RowIDs) First(device int) uint32 { return uint32(uint64(device) << (32 - r.device)) }
 

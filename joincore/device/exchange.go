@@ -8,9 +8,12 @@ import (
 
 // Exchange describes a join at which the executions of a plan on several devices meet. Each has a
 // part of the rows of both inputs, filtered or not. They exchange these rows, so that each joins
-// those of some keys, and returns its own rows of the result. It is an inner join on keys that
-// are exact, without a residual condition.
+// those of some keys, or make one hash table of all build rows, with which each joins its own
+// rows of the other side. Each returns its own rows of the result. It is an inner join on keys
+// that are exact, without a residual condition.
 type Exchange struct {
+	// Spread: the devices make one table, in the memory of all of them, and rows stay where they are.
+	Spread bool
 	Inputs [2]int // of the left and the right side, as the executions number them
 	// Rows are all rows of these inputs, of which each device has a part.
 	Rows [2]*joincore.Relation
@@ -18,6 +21,8 @@ type Exchange struct {
 	Columns [2][]int
 	// Whole are the other inputs, which each device reads whole: build sides of later joins.
 	Whole []*joincore.Relation
+	// Build is the side whose rows are likely to be the build side's.
+	Build int
 	// Result is the expected number of rows of all devices' results.
 	Result int64
 }

@@ -15,6 +15,9 @@ func TestRowIDs(t *testing.T) {
 		if ids.Rows() != c.rows {
 			t.Errorf("%d devices: %d rows each, want %d", c.devices, ids.Rows(), c.rows)
 		}
+		if c.devices > 1 && ids.First(1) != 1<<ids.Bits() || c.devices < 2 && ids.Bits() != 32 {
+			t.Errorf("%d devices: %d bits are the row's number", c.devices, ids.Bits())
+		}
 		seen := map[uint32]bool{^uint32(0): true} // no row
 		for d := range max(c.devices, 1) {
 			for _, row := range []uint32{0, 1, 77, uint32(ids.Rows() - 1)} {

@@ -36,9 +36,13 @@ func PredictDevice(plan *joincore.Checked, inputs []*joincore.Relation, r *costm
 // inputs, and each reads all others whole.
 type Spread struct {
 	Devices int
-	// Divided are the inputs: one, or the two of a join whose rows devices exchange, so that each
-	// joins the rows of some keys.
+	// Divided are the inputs: one, or the two of a join.
 	Divided []int
+	// How two divided inputs are joined: by costmodel.Exchange, Spread or Divide.
+	How costmodel.Strategy
+	// Held is how many bytes of two divided inputs stay on each device while they are partitioned
+	// through the memory of the host, by costmodel.Divide.
+	Held int64
 	// PeerGB is the rate, in GB/s, at which a device copies from others what they have
 	// uploaded for all; 0: each device uploads all that it reads.
 	PeerGB float64
@@ -118,6 +122,10 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 	in, out, contents := 0.0, 0.0, 0.0
 	read := p.read()
 	ms := float64(deviceJobMS)
+	hidden := struct {
+		input   int
+		ms, gap float64 // of the work, and of the input's way to the device
+	}{input: -1}
 	p.eachJoin(plan.Root, newColumns(plan.Output), func(n *joincore.Join, build, probe *side) {
 		d := costmodel.Resident{KeyBytes: p.keyBytes(n), MatchRatio: 1, ResultRows: p.rows[n]}
 		for i, s := range []*side{build, probe} {
@@ -126,7 +134,17 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		}
 		plain := n.Kind == joincore.Inner && len(n.Keys) == 1 && n.Residual == nil
 		switch {
-		case s.exchanges(n):
+		case s.meets(n) && s.How == costmodel.Spread:
+			entered, probed := s.spreadMS(&d, r)
+			ms += entered
+			if scan, ok := probe.node.(*joincore.Scan); ok { // windows are joined while others cross the link
+				hidden.input, hidden.ms = scan.Input, probed
+			} else {
+				ms += probed
+			}
+		case s.meets(n) && s.How == costmodel.Divide:
+			ms += divideWeight * r.Materialisation(d).MS
+		case s.meets(n):
 			ms += exchangeWeight * (r.Materialisation(d).MS + residentBytes(&d)*(devices-1)/devices/s.PeerGB/perMS)
 		case plain:
 			ms += r.Materialisation(d).MS
@@ -150,7 +168,11 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 			bytes /= devices
 		}
 		in += bytes
+		if c.Input == hidden.input {
+			hidden.gap += bytes / r.LinkInGB / perMS
+		}
 	}
+	ms += max(0, hidden.ms-hidden.gap)
 	for _, c := range plan.Output {
 		out += float64(p.rows[plan.Root]) * p.crossing(c)
 	}
@@ -161,6 +183,9 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		}
 	}
 	upload := in / r.LinkInGB / perMS
+	if len(s.Divided) == 2 && s.How == costmodel.Divide {
+		upload += s.throughMS(in, r)
+	}
 	if contents > 0 {
 		upload = max(upload, (devices-1)*readyMS)
 	}
@@ -185,16 +210,50 @@ func (s *Spread) divides(n joincore.Node) bool {
 	return slices.ContainsFunc(s.Divided, func(input int) bool { return joincore.Scans(n, input) })
 }
 
-// exchanges reports whether devices exchange the rows of a join's sides.
-func (s *Spread) exchanges(n *joincore.Join) bool {
-	return s.Devices > 1 && s.PeerGB > 0 && s.divides(n.Left) && s.divides(n.Right)
+// meets reports whether devices join two divided inputs.
+func (s *Spread) meets(n *joincore.Join) bool {
+	return s.Devices > 1 && (s.PeerGB > 0 || s.How == costmodel.Divide) && s.divides(n.Left) && s.divides(n.Right)
+}
+
+// peerReadBytes is how many bytes of the rate of copies a random read of another device's memory costs:
+// an H200 reads 6.9 G values/s there, and copies 390 GB/s.
+const peerReadBytes = 56
+
+// spreadMS returns the ms of a device's part of a join with one table in the memory of all devices:
+// to enter rows, and to probe with its own. d has its rows of both sides.
+func (s *Spread) spreadMS(d *costmodel.Resident, r *costmodel.DeviceRates) (entered, probed float64) {
+	table, others := *d, float64(s.Devices-1)
+	table.TableBytes = entryBytes * d.Rows[0] * int64(s.Devices)
+	p := r.PredictTable(&table)
+	keys := float64(d.Rows[0]) * float64(d.KeyBytes)
+	entered = p.Of(costmodel.PhaseBuild) + keys*others/s.PeerGB/perMS
+	reads := float64(d.Rows[1]) + float64(d.ResultRows)*float64(len(d.Payload[0]))
+	if d.KeyBytes > 4 {
+		reads += float64(d.ResultRows)
+	}
+	farther := max(0, peerReadBytes/s.PeerGB-1/r.FetchGps)
+	return entered, p.MS() - p.Of(costmodel.PhaseBuild) + reads*others/float64(s.Devices)*farther/perMS
+}
+
+// entryBytes is what a table takes for a row while memory suffices.
+const entryBytes = 16
+
+// bothWays is the share of its rate that a link has in each direction if both are used, with the
+// partitioning in between: two H200 partitioned 70 GB/s together, with links of 54 GB/s each.
+const bothWays = 0.65
+
+// throughMS returns the ms, besides one upload, that rows need that a device partitions through the
+// memory of the host: these are uploaded twice, and downloaded meanwhile.
+func (s *Spread) throughMS(in float64, r *costmodel.DeviceRates) float64 {
+	return max(0, in-float64(s.Held)) / (bothWays * r.LinkInGB) / perMS
 }
 
 // exchangeWeight is by how much longer than predicted for a device alone, and for what it sends, a join
-// takes whose rows devices exchange. Two H200 joined two inputs of 4, 8, 16 and 24 GB each, of 16 bytes a row,
-// in 88.6, 174.8, 355.6 and 555.8 ms (exchange of bench-multi's host-build, 53209d3e); their links of 54 GB/s
-// take 74, 148, 296 and 444 ms of that, and the rest is 1.1 to 1.3 times what is predicted.
-const exchangeWeight = 1.2
+// takes whose rows devices exchange; divideWeight is the same of a join that devices partition through the memory of the host, if
+// what they have partitioned stays on them. Two H200 with links of 54 GB/s joined two inputs of 8, 16 and 24 GB each, of 16 bytes a row,
+// in 174.8, 355.6 and 555.8 ms, and in 191.6, 382.4 and 610.0 ms (exchange and divide of bench-multi's host-build, 53209d3e). With these
+// weights, predictions are within 6 % of that.
+const exchangeWeight, divideWeight = 1.0, 2.5
 
 // residentBytes returns the bytes of the keys and the payload of both sides of a join.
 func residentBytes(j *costmodel.Resident) (bytes float64) {
@@ -206,35 +265,6 @@ func residentBytes(j *costmodel.Resident) (bytes float64) {
 		bytes += float64(rows) * float64(width)
 	}
 	return bytes
-}
-
-// ofLinks is the part of the rate of all links from the host at which devices partition two inputs
-// through its memory and join them, if what they have partitioned stays on them. Two H200 with
-// links of 54 GB/s took 96.7, 191.6, 382.4 and 610.0 ms for two inputs of 4, 8, 16 and 24 GB each:
-// 79 to 84 GB/s (divide of bench-multi's host-build, 53209d3e).
-const ofLinks = 0.75
-
-// PredictPartitioned returns the predicted time, in ms, of a plan whose two inputs devices
-// partition together through the memory of the host, if they have memory for all partitions:
-// then each row crosses a link once.
-func PredictPartitioned(plan *joincore.Checked, inputs []*joincore.Relation, devices int, r *costmodel.DeviceRates) float64 {
-	p := newSized(plan, planned, func(input int) int64 { return inputs[input].Rows() }, nil)
-	read := p.read()
-	p.eachJoin(plan.Root, newColumns(plan.Output), func(_ *joincore.Join, build, probe *side) {
-		read.add(build.key.Columns()...)
-		read.add(probe.key.Columns()...)
-	})
-	in, out := 0.0, 0.0
-	for c := range read {
-		if c.Input < len(inputs) {
-			in += float64(inputs[c.Input].Rows()) * p.crossing(c)
-		}
-	}
-	for _, c := range plan.Output {
-		out += float64(p.rows[plan.Root]) * p.crossing(c)
-	}
-	links := float64(devices) * perMS
-	return deviceJobMS + in/(ofLinks*r.LinkInGB)/links + out/r.LinkOutGB/links
 }
 
 // eachJoin visits the joins of a tree with their sides.

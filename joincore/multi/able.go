@@ -22,13 +22,13 @@ func Unable(members []device.Provider, how costmodel.Strategy) string {
 		if slices.ContainsFunc(members, func(p device.Provider) bool { _, ok := p.(partitioner); return !ok }) {
 			return "devices do not partition inputs together"
 		}
-	case costmodel.Exchange:
-		p, ok := members[0].(exchanger)
+	case costmodel.Exchange, costmodel.Spread:
+		p, ok := members[0].(team)
 		if !ok {
-			return "devices exchange no rows"
+			return notMet(how)
 		}
-		nothing := &device.Exchange{Rows: [2]*joincore.Relation{{}, {}}}
-		if err := p.Exchanges(members, nothing); err != nil {
+		nothing := &device.Exchange{Spread: how == costmodel.Spread, Rows: [2]*joincore.Relation{{}, {}}}
+		if err := p.Meets(members, nothing); err != nil {
 			return plain(err)
 		}
 	}
@@ -54,8 +54,8 @@ func Unfit(members []device.Provider, how costmodel.Strategy, plan *joincore.Che
 		if !canPartition(members[0], plan) {
 			return "devices partition one join of two inputs"
 		}
-	case costmodel.Exchange:
-		if _, err := Exchange(members, plan, inputs); err != nil {
+	case costmodel.Exchange, costmodel.Spread:
+		if _, err := Meeting(members, how, plan, inputs); err != nil {
 			return plain(err)
 		}
 	}

@@ -28,7 +28,7 @@ type coordinator struct {
 	exchanged  live.Stats
 	divided    []int        // without a group, the inputs whose rows are divided
 	sharedJoin []any        // what members get that partition two inputs together; nil: they do not
-	exchange   *meetingJoin // at which members exchange rows; nil: they exchange none
+	meeting    *meetingJoin // at which members meet; nil: they do not
 	failed     atomic.Int32 // the member that has failed, if one has
 
 	tables []*table // those that exist

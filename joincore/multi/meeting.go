@@ -5,54 +5,63 @@ import (
 	"slices"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
-// exchanger is a provider whose executions exchange rows with those on other devices, in the
-// memory of these devices.
-type exchanger interface {
+// team is a provider whose executions meet those on other devices at a join, in the memory of
+// these devices.
+type team interface {
 	device.Provider
-	// Exchanges returns why executions on the providers cannot exchange the rows of a join, or
-	// nil. ErrUnsupported: they do not join such rows, or do not reach each other; ErrBudget: they
-	// have too little memory.
-	Exchanges(members []device.Provider, x *device.Exchange) error
+	// Meets returns why executions on the providers cannot meet at a join, or nil. ErrUnsupported:
+	// they do not join such rows, or do not reach each other; ErrBudget: they have too little memory.
+	Meets(members []device.Provider, x *device.Exchange) error
 	// Team returns, for an execution on each of the providers, what it gets as
-	// device.Common.Team. Each of them comes to the join once, with all of its rows of both
-	// sides, also if it has none.
+	// device.Common.Team. Each of them comes to the join once, also if it has no rows: with all
+	// of its rows of both sides, or of the build side if the devices make one table.
 	Team(members []device.Provider, x *device.Exchange) []any
 }
 
-// Exchange returns the inputs whose rows members divide if they exchange rows at a join of a
-// plan, or why they cannot do that.
-func Exchange(members []device.Provider, plan *joincore.Checked, inputs []*joincore.Relation) (divided [2]int, err error) {
-	j, err := findMeeting(members, plan, inputs)
+// Meeting returns the inputs whose rows members divide if they meet at a join of a plan, by
+// costmodel.Exchange or costmodel.Spread, or why they cannot do that.
+func Meeting(members []device.Provider, how costmodel.Strategy, plan *joincore.Checked, inputs []*joincore.Relation) (divided [2]int, err error) {
+	j, err := findMeeting(members, how, plan, inputs)
 	if err != nil {
 		return divided, err
 	}
 	return j.inputs, nil
 }
 
-// meetingJoin is the join of a plan at which members exchange rows.
+// notMet says that devices do not meet by a strategy.
+func notMet(how costmodel.Strategy) string {
+	if how == costmodel.Spread {
+		return "devices make no table together"
+	}
+	return "devices exchange no rows"
+}
+
+// meetingJoin is the join of a plan at which members meet.
 type meetingJoin struct {
 	of      *joincore.Join
+	how     costmodel.Strategy
 	inputs  [2]int   // of its sides, as the plan numbers them
 	columns [2][]int // of these inputs: those that the join or a later step reads
 }
 
-// findMeeting returns the join of a plan at which members can exchange rows: of several, the one of
-// the largest inputs.
-func findMeeting(members []device.Provider, plan *joincore.Checked, inputs []*joincore.Relation) (*meetingJoin, error) {
-	p, ok := members[0].(exchanger)
+// findMeeting returns the join of a plan at which members can meet: of several, the one of the
+// largest inputs.
+func findMeeting(members []device.Provider, how costmodel.Strategy, plan *joincore.Checked, inputs []*joincore.Relation) (*meetingJoin, error) {
+	p, ok := members[0].(team)
 	if !ok {
-		return nil, fmt.Errorf("devices exchange no rows: %w", joincore.ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w", notMet(how), joincore.ErrUnsupported)
 	}
 	best, most := (*meetingJoin)(nil), int64(-1)
 	failed := fmt.Errorf("no inner join of two inputs by integers of at most 8 bytes can be divided among devices: %w", joincore.ErrUnsupported)
 	for _, n := range meetable(ungrouped(plan.Root), plan.Schema()) {
-		j := newMeetingJoin(n, plan)
+		j := newMeetingJoin(n, how, plan)
 		err := j.check(plan)
 		if err == nil {
-			err = p.Exchanges(members, j.describe(inputs, func(input int) int { return input }))
+			err = p.Meets(members, j.describe(inputs, func(input int) int { return input }))
 		}
 		if err != nil {
 			failed = err
@@ -105,8 +114,8 @@ func scanned(n joincore.Node) (input int, ok bool) {
 	return 0, false
 }
 
-func newMeetingJoin(n *joincore.Join, plan *joincore.Checked) *meetingJoin {
-	j := &meetingJoin{of: n}
+func newMeetingJoin(n *joincore.Join, how costmodel.Strategy, plan *joincore.Checked) *meetingJoin {
+	j := &meetingJoin{of: n, how: how}
 	j.inputs[0], _ = scanned(n.Left)
 	j.inputs[1], _ = scanned(n.Right)
 	for _, c := range readAbove(plan, n) {
@@ -150,7 +159,12 @@ func below(join *joincore.Join, n joincore.Node) bool {
 	return false
 }
 
-// check returns why rows of the join cannot be exchanged, whatever the devices. Row numbers of one
+// buildLeft says which input is the build side of a join of two that members divide.
+func buildLeft(left, right *joincore.Relation) bool {
+	return costmodel.Join{LeftRows: left.Rows(), RightRows: right.Rows()}.BuildLeft()
+}
+
+// check returns why members cannot meet at the join, whatever the devices. Row numbers of one
 // device mean nothing to another one, so no later step may need them to fetch values.
 func (j *meetingJoin) check(plan *joincore.Checked) error {
 	for side, list := range j.columns {
@@ -176,7 +190,10 @@ const mostResult = 1 << 48
 
 // describe describes the join to the devices, which number an input of the plan as number says.
 func (j *meetingJoin) describe(inputs []*joincore.Relation, number func(input int) int) *device.Exchange {
-	x := &device.Exchange{Columns: j.columns, Result: int64(min(max(j.of.Rows, 0), mostResult))}
+	x := &device.Exchange{Spread: j.how == costmodel.Spread, Columns: j.columns, Result: int64(min(max(j.of.Rows, 0), mostResult))}
+	if !buildLeft(inputs[j.inputs[0]], inputs[j.inputs[1]]) {
+		x.Build = 1
+	}
 	for side, input := range j.inputs {
 		x.Inputs[side], x.Rows[side] = number(input), inputs[input]
 	}

@@ -25,13 +25,16 @@ import (
 // hook is what bulk.Member calls at each moment of a meeting.
 type hook func(ctx context.Context, when bulk.Moment, member int) error
 
-// exchanging returns a provider whose members exchange rows. Each works with a device of a list.
-func exchanging[P device.Provider](devices []P, h hook) *multi.Provider {
+// meetings are the strategies by which members meet at a join.
+var meetings = []costmodel.Strategy{costmodel.Exchange, costmodel.Spread}
+
+// meeting returns a provider whose members meet at joins. Each works with a device of a list.
+func meeting[P device.Provider](how costmodel.Strategy, devices []P, h hook) *multi.Provider {
 	var list []device.Provider
 	for _, p := range devices {
 		list = append(list, &bulk.Member{Provider: bulk.Provider{Inner: p}, Hook: h})
 	}
-	return multi.Together(list[0].Name(), list, costmodel.Exchange)
+	return multi.Together(list[0].Name(), list, how)
 }
 
 // apart returns devices with separate, poisoned memory, shared ones that work in that of the test.
@@ -50,15 +53,21 @@ func counting(n *atomic.Int64) hook {
 	}
 }
 
-// TestSuiteOfTeams runs the cases of every provider over members that exchange rows where the plan
-// can be executed so.
+// TestSuiteOfTeams runs the cases of every provider over members that meet where the plan can be
+// executed so.
 func TestSuiteOfTeams(t *testing.T) {
+	for _, how := range meetings {
+		t.Run(how.String(), func(t *testing.T) { suiteOfTeams(t, how) })
+	}
+}
+
+func suiteOfTeams(t *testing.T, how costmodel.Strategy) {
 	subject := suite.Subject{Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 40, Divides: true}
 	for _, members := range []int{2, 3, 4, 8} {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
 			var met atomic.Int64
 			s := subject
-			s.Provider, s.Offset = exchanging(shared(members), counting(&met)), uint64(members)
+			s.Provider, s.Offset = meeting(how, shared(members), counting(&met)), uint64(members)
 			if members == 2 {
 				suite.All(t, s)
 			} else { // the longest parts would not show more
@@ -67,19 +76,19 @@ func TestSuiteOfTeams(t *testing.T) {
 				}
 			}
 			if met.Load() == 0 {
-				t.Error("no rows were exchanged")
+				t.Error("members have not met")
 			}
 		})
 	}
 	t.Run("separate", func(t *testing.T) {
 		var met atomic.Int64
 		s := subject
-		s.Provider, s.Copies = exchanging(apart(3), counting(&met)), true
+		s.Provider, s.Copies = meeting(how, apart(3), counting(&met)), true
 		for _, run := range []part{suite.Matrix, suite.Trees, suite.Aggregates, suite.Sink} {
 			run(t, s)
 		}
 		if met.Load() == 0 {
-			t.Error("no rows were exchanged")
+			t.Error("members have not met")
 		}
 	})
 }
@@ -87,9 +96,15 @@ func TestSuiteOfTeams(t *testing.T) {
 // Random trees of joins of all kinds, with filters and NULLs, of which many have a join at which
 // members meet. Other inputs are read whole by all of them.
 func TestTreesOfTeams(t *testing.T) {
+	for _, how := range meetings {
+		t.Run(how.String(), func(t *testing.T) { treesOfTeams(t, how) })
+	}
+}
+
+func treesOfTeams(t *testing.T, how costmodel.Strategy) {
 	for _, members := range []int{2, 3, 8} {
 		met, trees := atomic.Int64{}, 0
-		p := exchanging(apart(members), counting(&met))
+		p := meeting(how, apart(members), counting(&met))
 		for seed := range uint64(150) {
 			plan, inputs := suite.RandomTree(seed, 2+int(seed%3))
 			if plan = suite.Meetable(plan); len(plan.Output) == 0 {
@@ -147,12 +162,14 @@ func TestATeamCopiesSmallSides(t *testing.T) {
 
 // Statistics are those of all rows, also of members without rows, and say how the join was done.
 func TestStatsOfATeam(t *testing.T) {
-	for _, rows := range []int{0, 3, 300} {
-		plan, inputs := pair(rows)
-		stats := suite.Check(t, fmt.Sprint(rows, " rows"), exchanging(apart(4), nil), plan, inputs, 100, exec.Options{})
-		j := stats.Joins[0]
-		if stats.Strategy != "exchange" || stats.Devices != 4 || stats.Alone != "" || stats.Met <= 0 || (stats.Sent > 0) != (rows > 0) || (stats.Hops == 1) != (rows > 0) || j.Devices != 4 || j.BuildRows != int64(rows) || j.ProbeRows != 2*int64(rows) || !strings.HasSuffix(j.Algorithm, "+exchange") {
-			t.Errorf("%d rows: %+v", rows, stats)
+	for _, how := range meetings {
+		for _, rows := range []int{0, 3, 300} {
+			plan, inputs := pair(rows)
+			stats := suite.Check(t, fmt.Sprint(rows, " rows"), meeting(how, apart(4), nil), plan, inputs, 100, exec.Options{})
+			j, sends := stats.Joins[0], rows > 0 && how == costmodel.Exchange
+			if stats.Strategy != how.String() || stats.Devices != 4 || stats.Alone != "" || stats.Met <= 0 || (stats.Sent > 0) != sends || (stats.Hops == 1) != sends || j.Devices != 4 || j.BuildRows != int64(rows) || j.ProbeRows != 2*int64(rows) || !strings.HasSuffix(j.Algorithm, "+"+how.String()) {
+				t.Errorf("%v, %d rows: %+v", how, rows, stats)
+			}
 		}
 	}
 }
@@ -180,10 +197,12 @@ func TestStepsAboveAMeeting(t *testing.T) {
 	} {
 		own := *plan
 		own.Root, own.Output = c.root, c.output
-		var met atomic.Int64
-		stats := suite.Check(t, fmt.Sprintf("%T", c.root), exchanging(apart(3), counting(&met)), &own, inputs, 100, exec.Options{})
-		if met.Load() != 1 || stats.Alone != "" || len(stats.Joins) != 2 || stats.Joins[1].BuildRows != 50 {
-			t.Errorf("%T: %d meetings, %+v", c.root, met.Load(), stats)
+		for _, how := range meetings {
+			var met atomic.Int64
+			stats := suite.Check(t, fmt.Sprintf("%v, %T", how, c.root), meeting(how, apart(3), counting(&met)), &own, inputs, 100, exec.Options{})
+			if met.Load() != 1 || stats.Alone != "" || len(stats.Joins) != 2 || stats.Joins[1].BuildRows != 50 {
+				t.Errorf("%v, %T: %d meetings, %+v", how, c.root, met.Load(), stats)
+			}
 		}
 	}
 }
@@ -191,6 +210,12 @@ func TestStepsAboveAMeeting(t *testing.T) {
 // If a member fails before, at or after the meeting, no member is left behind, and one executes the
 // plan alone; not if rows were returned, the rows are the cause, or a device is lost.
 func TestAMemberOfATeamFails(t *testing.T) {
+	for _, how := range meetings {
+		t.Run(how.String(), func(t *testing.T) { aMemberFails(t, how) })
+	}
+}
+
+func aMemberFails(t *testing.T, how costmodel.Strategy) {
 	plan, inputs := pair(2000)
 	for when, moment := range map[string]bulk.Moment{"before": bulk.Before, "at": bulk.At, "after": bulk.After} {
 		for name, c := range map[string]struct {
@@ -204,7 +229,7 @@ func TestAMemberOfATeamFails(t *testing.T) {
 		} {
 			t.Run(when+"/"+name, func(t *testing.T) {
 				for fails := range 3 {
-					p := exchanging(apart(3), func(_ context.Context, m bulk.Moment, member int) error {
+					p := meeting(how, apart(3), func(_ context.Context, m bulk.Moment, member int) error {
 						if m == moment && (member == fails || m == bulk.At) {
 							return c.err
 						}
@@ -234,12 +259,18 @@ func (*sticky) Sticky() bool  { return true }
 // If the caller gives up while members wait for one that does not come, while one works for all,
 // or after that, the plan ends with the caller's reason on all of them.
 func TestATeamIsCancelled(t *testing.T) {
+	for _, how := range meetings {
+		t.Run(how.String(), func(t *testing.T) { aTeamIsCancelled(t, how) })
+	}
+}
+
+func aTeamIsCancelled(t *testing.T, how costmodel.Strategy) {
 	plan, inputs := pair(2000)
 	for when, moment := range map[string]bulk.Moment{"before": bulk.Before, "at": bulk.At, "after": bulk.After} {
 		t.Run(when, func(t *testing.T) {
 			cause := errors.New("the caller gives up")
 			ctx, stop := context.WithCancelCause(t.Context())
-			p := exchanging(apart(4), func(ctx context.Context, m bulk.Moment, member int) error {
+			p := meeting(how, apart(4), func(ctx context.Context, m bulk.Moment, member int) error {
 				if m != moment || m != bulk.At && member != 2 {
 					return nil
 				}
@@ -262,11 +293,11 @@ type refusing struct {
 	most int64
 }
 
-func (r refusing) Exchanges(members []device.Provider, x *device.Exchange) error {
+func (r refusing) Meets(members []device.Provider, x *device.Exchange) error {
 	if n := x.Rows[0].Rows() + x.Rows[1].Rows(); n > r.most {
 		return fmt.Errorf("%d rows: %w", n, joincore.ErrBudget)
 	}
-	return r.Member.Exchanges(members, x)
+	return r.Member.Meets(members, x)
 }
 
 // TestWhereMembersMeet: at an inner join of two inputs by exact keys, of which later steps read
@@ -347,12 +378,12 @@ func TestWhereMembersMeet(t *testing.T) {
 			}
 		}
 		own.Inputs = plan.Inputs[:n]
-		got, err := multi.Exchange([]device.Provider{refusing{&bulk.Member{}, c.most}}, suite.Checked(t, own), inputs[:n])
+		got, err := multi.Meeting([]device.Provider{refusing{&bulk.Member{}, c.most}}, costmodel.Exchange, suite.Checked(t, own), inputs[:n])
 		if (err != nil) != (c.want == none) || err == nil && got != c.want {
 			t.Errorf("%s: inputs %v, %v", name, got, err)
 		}
 	}
-	if _, err := multi.Exchange([]device.Provider{cpu.New()}, suite.Checked(t, &joincore.Plan{Root: inner(0, 1), Inputs: plan.Inputs[:2], Output: []joincore.ColumnRef{{}}}), inputs[:2]); !errors.Is(err, joincore.ErrUnsupported) {
+	if _, err := multi.Meeting([]device.Provider{cpu.New()}, costmodel.Exchange, suite.Checked(t, &joincore.Plan{Root: inner(0, 1), Inputs: plan.Inputs[:2], Output: []joincore.ColumnRef{{}}}), inputs[:2]); !errors.Is(err, joincore.ErrUnsupported) {
 		t.Errorf("devices that exchange nothing: %v", err)
 	}
 }

@@ -3,7 +3,8 @@
 //
 // A provider from Together has each member execute the whole plan: members divide one input and
 // read the others whole (Divide), partition both inputs of a join through the memory of the
-// host, or divide both inputs and exchange rows in their own memory when they meet at the join.
+// host, or divide both inputs and, when they meet at the join, exchange rows in their own memory
+// or make one hash table in the memory of all of them.
 // The rest is about a provider from New, which exchanges rows between joins.
 //
 // A fragment is as much of a plan as members can execute each on its own rows: filters,
@@ -46,7 +47,7 @@ type Provider struct {
 	members []device.Provider
 	group   Group // nil: none
 	opt     Options
-	how     costmodel.Strategy // without a group: Replicate, Divide, Exchange, or Auto
+	how     costmodel.Strategy // without a group: Replicate, Divide, Exchange, Spread, or Auto
 }
 
 // Options are for tests and benchmarks. Zero values let the provider choose.
@@ -78,8 +79,8 @@ func New(name string, members []device.Provider, g Group, opt Options) (*Provide
 // Together returns a provider whose members execute plans by a strategy.
 // With costmodel.Replicate they divide the rows of one input and read all others whole, as
 // Divide says; with costmodel.Divide they partition both inputs of a join; with costmodel.Auto
-// they do that if the build side exceeds one of them; with costmodel.Exchange they meet at the
-// join that Exchange says. One member alone executes a plan that
+// they do that if the build side exceeds one of them; with costmodel.Exchange and costmodel.Spread
+// they meet at the join that Meeting says. One member alone executes a plan that
 // cannot be executed so, or that has failed on another member before a row was returned, unless
 // a device is lost.
 func Together(name string, members []device.Provider, how costmodel.Strategy) *Provider {

@@ -41,13 +41,13 @@ func (x *coordinator) arrange() string {
 	if len(p.members) < 2 {
 		return "there is one device"
 	}
-	if p.how == costmodel.Exchange {
-		j, err := findMeeting(p.members, x.plan, x.inputs)
+	if p.how == costmodel.Exchange || p.how == costmodel.Spread {
+		j, err := findMeeting(p.members, p.how, x.plan, x.inputs)
 		if err != nil {
 			return err.Error()
 		}
-		x.exchange, x.divided = j, j.inputs[:]
-		x.stats.Strategy = costmodel.Exchange.String()
+		x.meeting, x.divided = j, j.inputs[:]
+		x.stats.Strategy = p.how.String()
 		return ""
 	}
 	if x.sharedJoin = p.sharedJoin(x.plan, x.inputs); x.sharedJoin != nil {
@@ -103,8 +103,8 @@ func (x *coordinator) replicated(n joincore.Node) *fragment {
 	}
 	f := x.over(tables)
 	f.copartitions = x.sharedJoin != nil
-	if x.exchange != nil {
-		f.meets = x.exchange.describe(x.inputs, func(input int) int { return own[input] })
+	if x.meeting != nil {
+		f.meets = x.meeting.describe(x.inputs, func(input int) int { return own[input] })
 	}
 	f.root = f.tree(n, own)
 	return f
@@ -136,13 +136,12 @@ func (f *fragment) replicatedJoin(n, own *joincore.Join) joincore.Node {
 	x := f.x
 	j := fragmentJoin{of: n, same: [2]bool{!x.divides(n.Left), !x.divides(n.Right)}}
 	switch {
-	case f.copartitions || x.exchange != nil && n == x.exchange.of:
+	case f.copartitions || x.meeting != nil && n == x.meeting.of:
 		own.Rows /= float64(x.members())
 		j.same = [2]bool{}
 		left, _ := scanned(n.Left)
 		right, _ := scanned(n.Right)
-		build := costmodel.Join{LeftRows: x.inputs[left].Rows(), RightRows: x.inputs[right].Rows()}.BuildLeft()
-		j.decided, j.decision = true, costmodel.Decision{BuildLeft: build, Algorithm: x.plan.Algorithm}
+		j.decided, j.decision = true, costmodel.Decision{BuildLeft: buildLeft(x.inputs[left], x.inputs[right]), Algorithm: x.plan.Algorithm}
 	case j.same[0] != j.same[1]:
 		own.Rows /= float64(x.members())
 		j.decided, j.decision = true, costmodel.Decision{BuildLeft: j.same[0], Algorithm: x.plan.Algorithm}
@@ -193,7 +192,7 @@ func (f *fragment) common(busy []int) []device.Common {
 		members[i] = f.x.p.members[m]
 	}
 	if f.meets != nil {
-		for i, c := range members[0].(exchanger).Team(members, f.meets) {
+		for i, c := range members[0].(team).Team(members, f.meets) {
 			list[busy[i]].Team = c
 		}
 	}

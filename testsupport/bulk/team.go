@@ -18,7 +18,8 @@ import (
 // Member is a Provider whose executions exchange rows with those on other devices, through the
 // memory of the host: exchange.Assign decides where rows go, and may copy rows of one side of a
 // partition to several devices. A row travels with the columns that the join is told to keep. All
-// others are NULL where it arrives, so a plan that reads more of it returns wrong rows.
+// others are NULL where it arrives, so a plan that reads more of it returns wrong rows. Executions
+// that make one table read each other's build rows where they are.
 type Member struct {
 	Provider
 	// Assigned, if there is one, gets the assignment of rows to the devices of a meeting.
@@ -37,8 +38,8 @@ const (
 	After                // an execution has its rows
 )
 
-// Exchanges implements multi's exchanger.
-func (p *Member) Exchanges(members []device.Provider, x *device.Exchange) error {
+// Meets implements multi's team.
+func (p *Member) Meets(members []device.Provider, x *device.Exchange) error {
 	for side, list := range x.Columns {
 		for _, c := range list {
 			if x.Rows[side].Columns[c].Kind != joincore.Fixed {
@@ -49,7 +50,7 @@ func (p *Member) Exchanges(members []device.Provider, x *device.Exchange) error 
 	return nil
 }
 
-// Team implements multi's exchanger.
+// Team implements multi's team.
 func (p *Member) Team(members []device.Provider, x *device.Exchange) []any {
 	t := &team{exchange: x, hook: p.Hook, assigned: p.Assigned}
 	if t.hook == nil {
@@ -59,6 +60,9 @@ func (p *Member) Team(members []device.Provider, x *device.Exchange) []any {
 		t.assigned = func(*exchange.Assignment) {}
 	}
 	t.meeting = device.NewMeeting(len(members), t.work)
+	if x.Spread {
+		t.meeting = device.NewMeeting(len(members), t.combine)
+	}
 	out := make([]any, len(members))
 	for i := range out {
 		out[i] = &attendance{team: t, member: i}
@@ -81,6 +85,7 @@ type team struct {
 	hook     func(ctx context.Context, when Moment, member int) error
 	assigned func(*exchange.Assignment)
 	meeting  *device.Meeting[*rowsOf, *rowsOf]
+	readers  device.Readers // of build rows, where executions make one table
 }
 
 // attendance is the part of one execution.
@@ -88,6 +93,7 @@ type attendance struct {
 	*team
 	member int
 	came   atomic.Bool
+	build  *joincore.Relation // its build rows, which others read
 	sent   atomic.Int64 // bytes between devices; those of all are the first one's
 }
 
@@ -263,6 +269,9 @@ func (d *attending) Prepare(ctx context.Context, spec *device.JoinSpec, build de
 	if !d.exchange.Joins(spec) {
 		return d.dev.Prepare(ctx, spec, build)
 	}
+	if d.exchange.Spread {
+		return d.prepareTable(ctx, spec, use(build))
+	}
 	if !spec.ProbeOnce || spec.Emit != device.Pairs || spec.Residual != nil || spec.Leftover || !spec.Build.Exact {
 		panic("devices meet at a join that is not one of pairs by exact keys, probed once")
 	}
@@ -302,7 +311,7 @@ func (j *meetingJoin) Probe(ctx context.Context, probe device.Space, emit func(d
 	own := &rowsOf{keys: [2]*device.Key{j.spec.Build, j.spec.Probe}}
 	for side, s := range []device.Space{j.build, probe} {
 		var err error
-		if own.sides[side], err = j.read(ctx, s, own.keys[side], [2]device.Keep{j.spec.KeepBuild, j.spec.KeepProbe}[side]); err != nil {
+		if own.sides[side], err = j.d.read(ctx, s, own.keys[side], [2]device.Keep{j.spec.KeepBuild, j.spec.KeepProbe}[side]); err != nil {
 			return err
 		}
 	}
@@ -342,23 +351,23 @@ func (j *meetingJoin) join(ctx context.Context, got *rowsOf, emit func(device.Sp
 }
 
 // read returns the rows of a space: its key, and what is kept of it.
-func (j *meetingJoin) read(ctx context.Context, s device.Space, key *device.Key, keep device.Keep) (*joincore.Relation, error) {
-	side := j.d.exchange.Side(key.Parts[0].Column.Input)
-	out := &joincore.Relation{Columns: j.d.exchange.Rows[side].Columns}
+func (d *attending) read(ctx context.Context, s device.Space, key *device.Key, keep device.Keep) (*joincore.Relation, error) {
+	side := d.exchange.Side(key.Parts[0].Column.Input)
+	out := &joincore.Relation{Columns: d.exchange.Rows[side].Columns}
 	refs := slices.Concat(key.Columns(), keep.Columns, keep.Late)
 	slices.SortFunc(refs, func(a, b joincore.ColumnRef) int { return a.Column - b.Column })
 	refs = slices.Compact(refs)
-	if _, err := j.d.Rows(s).Wait(ctx); err != nil {
+	if _, err := d.Rows(s).Wait(ctx); err != nil {
 		return nil, err
 	}
-	st, err := j.d.NewStream()
+	st, err := d.NewStream()
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
 	for number, segment := range s.Segments() {
-		for first := 0; first < segment.Rows; first += j.d.ChunkRows() {
-			n := min(j.d.ChunkRows(), segment.Rows-first)
+		for first := 0; first < segment.Rows; first += d.ChunkRows() {
+			n := min(d.ChunkRows(), segment.Rows-first)
 			part := blank(out.Columns, n)
 			batch := &joincore.Batch{Rows: n}
 			for _, c := range refs {

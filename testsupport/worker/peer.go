@@ -124,12 +124,12 @@ func newExchanging(number int, file string) exchanging {
 	return exchanging{&simulated{Provider: m, number: number}, m}
 }
 
-// Exchanges implements multi's exchanger.
-func (e exchanging) Exchanges(members []device.Provider, x *device.Exchange) error {
-	return e.member.Exchanges(members, x)
+// Meets implements multi's team.
+func (e exchanging) Meets(members []device.Provider, x *device.Exchange) error {
+	return e.member.Meets(members, x)
 }
 
-// Team implements multi's exchanger.
+// Team implements multi's team.
 func (e exchanging) Team(members []device.Provider, x *device.Exchange) []any {
 	return e.member.Team(members, x)
 }

@@ -27,6 +27,7 @@ type Arena struct {
 	size int64
 	used int64
 	held int64 // nothing below is cut off
+	pins int64 // nothing below is taken back
 	peak int64
 
 	more func() bool // see WhenFull
@@ -161,11 +162,25 @@ func (a *Arena) Mark() Mark {
 	return Mark(a.used)
 }
 
-// Rewind takes back all that was taken since the mark.
+// Rewind takes back all that was taken since the mark, but what is pinned.
 func (a *Arena) Rewind(m Mark) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.used = int64(m)
+	a.used = max(int64(m), a.pins)
+}
+
+// Pin keeps what is taken now, whatever is rewound, until release: for memory that other
+// devices read.
+func (a *Arena) Pin() (release func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.pins
+	a.pins = max(a.pins, a.used)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.pins = before
+	}
 }
 
 // Peak returns the most bytes that were taken at a time.

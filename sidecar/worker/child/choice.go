@@ -105,10 +105,7 @@ func (m *Machine) fastest(plan *joincore.Checked, inputs []*joincore.Relation, l
 	}
 	all := j.best(list, most)
 	if slices.ContainsFunc(all, func(d int) bool { return multi.Partitions(m.Devices[d].Provider, plan, inputs) }) {
-		if m.exchangePays(plan, inputs, all) {
-			return choice{devices: all, how: costmodel.Exchange}
-		}
-		return choice{devices: all, how: costmodel.Divide} // links to the host take most of the time, and each device has its own
+		return m.partitioned(plan, inputs, all) // links to the host take most of the time, and each device has its own
 	}
 	if _, ok := multi.Divide(plan, inputs); ok && j.Always {
 		return choice{devices: all, how: costmodel.Replicate}
@@ -137,43 +134,51 @@ func (m *Machine) together(plan *joincore.Checked, inputs []*joincore.Relation, 
 	if divided, ok := multi.Divide(plan, inputs); ok && m.holds(set, inputs, divided) {
 		return choice{devices: set, how: costmodel.Replicate}, true
 	}
-	return choice{devices: set, how: costmodel.Exchange}, m.exchanges(plan, inputs, set)
+	return m.meeting(plan, inputs, set)
 }
 
-// exchanges reports whether devices can exchange the rows of a join of a plan, and the rate of their
-// links is known, by which the time is predicted.
-func (m *Machine) exchanges(plan *joincore.Checked, inputs []*joincore.Relation, set []int) bool {
-	if m.Jobs.PeerGB == 0 {
-		return false
+// meeting returns how devices of a set meet at a join of a plan, of those ways that they can the one that is predicted to be
+// the fastest. The rate of their links has to be known.
+func (m *Machine) meeting(plan *joincore.Checked, inputs []*joincore.Relation, set []int) (best choice, ok bool) {
+	for _, how := range []costmodel.Strategy{costmodel.Exchange, costmodel.Spread} {
+		c := choice{devices: set, how: how}
+		if c.ms = m.predictChoice(plan, inputs, c); c.ms > 0 && (!ok || c.ms < best.ms) {
+			best, ok = c, true
+		}
 	}
-	_, err := multi.Exchange(m.providers(set), plan, inputs)
-	return err == nil
+	return best, ok
 }
 
-// clearly is the share of another strategy's time that an exchange may be predicted to take, to be
-// used: the predictions, which are made from measured times (bench-multi's host-build), have to differ
-// by more than they err.
+// clearly is the share of the time of partitioning through the host that a meeting may be predicted to take,
+// to be used: the predictions, which are made from measured times (bench-multi's host-build), have to
+// differ by more than they err.
 const clearly = 0.95
 
-// exchangePays reports whether devices execute a join faster if they exchange its rows than if
-// they partition its inputs through the host.
-func (m *Machine) exchangePays(plan *joincore.Checked, inputs []*joincore.Relation, set []int) bool {
-	if !m.exchanges(plan, inputs, set) {
-		return false
+// partitioned returns how devices execute a job of one join of two inputs whose build side exceeds one of them: they partition
+// both inputs through the memory of the host, or meet at the join if that is predicted to take clearly less time.
+func (m *Machine) partitioned(plan *joincore.Checked, inputs []*joincore.Relation, set []int) choice {
+	c, ok := m.meeting(plan, inputs, set)
+	if !ok {
+		return choice{devices: set, how: costmodel.Divide}
 	}
-	partitioned := 0.0
-	for _, d := range set {
-		partitioned = max(partitioned, exec.PredictPartitioned(plan, inputs, len(set), m.rates(d)))
+	both, err := multi.Meeting(m.providers(set), c.how, plan, inputs)
+	if err != nil || c.ms > clearly*m.predict(plan, inputs, set, costmodel.Divide, both[:]...) {
+		return choice{devices: set, how: costmodel.Divide}
 	}
-	return m.predictChoice(plan, inputs, choice{devices: set, how: costmodel.Exchange}) <= clearly*partitioned
+	return c
 }
+
+// heldShare is the share of a device's memory that windows of both inputs have while these are
+// partitioned through the memory of the host.
+const heldShare = 0.5
 
 // predict returns the predicted time, in ms, of a job on devices that divide inputs. They
 // have equal parts of their rows, so the slowest one determines the time.
-func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, set []int, divided ...int) (ms float64) {
+func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, set []int, how costmodel.Strategy, divided ...int) (ms float64) {
 	for _, d := range set {
 		ms = max(ms, exec.PredictDevices(plan, inputs, exec.Spread{
-			Devices: len(set), Divided: divided, PeerGB: m.Jobs.PeerGB, Resident: m.residentOn(set), Stays: m.staysOn(d),
+			Devices: len(set), Divided: divided, How: how, PeerGB: m.Jobs.PeerGB, Resident: m.residentOn(set), Stays: m.staysOn(d),
+			Held: int64(heldShare * float64(m.Devices[d].Budget)),
 		}, m.rates(d)))
 	}
 	return ms
@@ -185,14 +190,14 @@ func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, s
 func (m *Machine) predictChoice(plan *joincore.Checked, inputs []*joincore.Relation, c choice) float64 {
 	switch c.how {
 	case costmodel.Alone:
-		return m.predict(plan, inputs, c.devices)
+		return m.predict(plan, inputs, c.devices, c.how)
 	case costmodel.Replicate:
 		if divided, ok := multi.Divide(plan, inputs); ok {
-			return m.predict(plan, inputs, c.devices, divided)
+			return m.predict(plan, inputs, c.devices, c.how, divided)
 		}
-	case costmodel.Exchange:
-		if divided, err := multi.Exchange(m.providers(c.devices), plan, inputs); err == nil && m.Jobs.PeerGB > 0 {
-			return m.predict(plan, inputs, c.devices, divided[:]...)
+	case costmodel.Exchange, costmodel.Spread:
+		if divided, err := multi.Meeting(m.providers(c.devices), c.how, plan, inputs); err == nil && m.Jobs.PeerGB > 0 {
+			return m.predict(plan, inputs, c.devices, c.how, divided[:]...)
 		}
 	}
 	return 0

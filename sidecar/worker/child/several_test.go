@@ -74,11 +74,14 @@ type dividing struct{ holding }
 func (dividing) SharedJoin(members []device.Provider) []any { return make([]any, len(members)) }
 
 // exchanging is one that can also exchange the rows of a join with others, if they are at most
-// as many as it holds twice.
+// as many as it holds twice, and make one table with them, of at most as many build rows as they hold.
 type exchanging struct{ dividing }
 
-func (e exchanging) Exchanges(members []device.Provider, x *device.Exchange) error {
-	if n := x.Rows[0].Rows() + x.Rows[1].Rows(); n > 2*e.rows*int64(len(members)) {
+func (e exchanging) Meets(members []device.Provider, x *device.Exchange) error {
+	if n := x.Rows[x.Build].Rows(); x.Spread && n > e.rows*int64(len(members)) {
+		return fmt.Errorf("a table of %d rows: %w", n, joincore.ErrBudget)
+	}
+	if n := x.Rows[0].Rows() + x.Rows[1].Rows(); !x.Spread && n > 2*e.rows*int64(len(members)) {
 		return fmt.Errorf("%d rows: %w", n, joincore.ErrBudget)
 	}
 	return nil
@@ -160,7 +163,7 @@ func TestTeam(t *testing.T) {
 // TestForcedStrategy: the settings name a strategy, which jobs have that can be executed so.
 // Others are executed as without it, and say why.
 func TestForcedStrategy(t *testing.T) {
-	const auto, alone, replicate, divide, exchange = costmodel.Auto, costmodel.Alone, costmodel.Replicate, costmodel.Divide, costmodel.Exchange
+	const auto, alone, replicate, divide, exchange, spread = costmodel.Auto, costmodel.Alone, costmodel.Replicate, costmodel.Divide, costmodel.Exchange, costmodel.Spread
 	for _, c := range []struct {
 		forced     costmodel.Strategy
 		partitions bool // devices can, and they exchange rows where that is demanded
@@ -173,7 +176,7 @@ func TestForcedStrategy(t *testing.T) {
 	}{
 		{auto, true, joincore.Inner, 1000, 0, 1, alone, ""},
 		{auto, true, joincore.Inner, 100_000_000, 0, 3, replicate, ""},
-		{auto, true, joincore.Inner, mostRows + 1, 0, 3, divide, ""}, // all rows of the result are returned
+		{auto, true, joincore.Inner, mostRows + 1, 0, 3, exchange, ""},
 		{auto, true, joincore.Left, mostRows + 1, 0, 3, divide, ""},
 		{auto, true, joincore.Inner, 4 * mostRows, 0, 3, divide, ""},
 		{auto, false, joincore.Inner, mostRows + 1, 0, 1, alone, ""},
@@ -182,7 +185,7 @@ func TestForcedStrategy(t *testing.T) {
 		{replicate, true, joincore.Inner, 1000, 2, 2, replicate, ""},
 		{replicate, true, joincore.Inner, 1000, 1, 1, alone, "not replicate: the job has one device"},
 		{replicate, true, joincore.Full, 1000, 0, 1, alone, "not replicate: no input can be divided among devices"},
-		{replicate, true, joincore.Inner, mostRows + 1, 0, 3, divide, "not replicate: a device has too little memory for the other inputs"},
+		{replicate, true, joincore.Inner, mostRows + 1, 0, 3, exchange, "not replicate: a device has too little memory for the other inputs"},
 		{divide, true, joincore.Inner, 1000, 0, 3, divide, ""},
 		{divide, true, joincore.Full, 1000, 0, 3, divide, ""},
 		{divide, false, joincore.Inner, 1000, 0, 1, alone, "not divide: devices do not partition inputs together"},
@@ -193,6 +196,13 @@ func TestForcedStrategy(t *testing.T) {
 		{exchange, true, joincore.Left, 1000, 0, 1, alone, "not exchange: no inner join of two inputs by integers of at most 8 bytes can be divided among devices"},
 		{exchange, true, joincore.Inner, 4 * mostRows, 0, 3, divide, fmt.Sprintf("not exchange: %d rows: %v", 8*int64(mostRows), joincore.ErrBudget)},
 		{exchange, false, joincore.Inner, 100_000_000, 0, 3, replicate, "not exchange: devices exchange no rows"},
+		{spread, true, joincore.Inner, 1000, 0, 3, spread, ""},
+		{spread, true, joincore.Inner, 1000, 2, 2, spread, ""},
+		{spread, true, joincore.Inner, mostRows + 1, 0, 3, spread, ""},
+		{spread, true, joincore.Inner, 1000, 1, 1, alone, "not spread: the job has one device"},
+		{spread, true, joincore.Left, 1000, 0, 1, alone, "not spread: no inner join of two inputs by integers of at most 8 bytes can be divided among devices"},
+		{spread, true, joincore.Inner, 4 * mostRows, 0, 3, divide, fmt.Sprintf("not spread: a table of %d rows: %v", 4*int64(mostRows), joincore.ErrBudget)},
+		{spread, false, joincore.Inner, 100_000_000, 0, 3, replicate, "not spread: devices make no table together"},
 	} {
 		m, list := machine(3)
 		m.Jobs = JobDevices{Strategy: c.forced, Most: c.most, PeerGB: 390}
@@ -224,19 +234,20 @@ func TestExchangeIsChosen(t *testing.T) {
 	}{
 		{costmodel.DefaultDeviceRates, 390, mostRows + 1, costmodel.Exchange},
 		{costmodel.DefaultDeviceRates, 60, mostRows + 1, costmodel.Divide},
-		{slow, 390, mostRows + 1, costmodel.Exchange},
-		{slow, 0, mostRows + 1, costmodel.Divide},   // there are no links between devices
-		{slow, 20, mostRows + 1, costmodel.Divide},  // they are slow as well
-		{slow, 390, 4 * mostRows, costmodel.Divide}, // devices do not hold their shares
-		{slow, 390, mostRows, costmodel.Replicate},  // each device holds the build side
+		{slow, 390, mostRows + 1, costmodel.Divide},                         // links to the host take most of the time of either
+		{costmodel.DefaultDeviceRates, 0, mostRows + 1, costmodel.Divide},   // there are no links between devices
+		{costmodel.DefaultDeviceRates, 390, 4 * mostRows, costmodel.Divide}, // devices do not hold their shares
+		{costmodel.DefaultDeviceRates, 390, mostRows, costmodel.Replicate},  // each device holds the build side
 	} {
 		m, list := machine(2)
 		m.Jobs = JobDevices{PeerGB: c.peerGB}
 		for i := range m.Devices {
-			m.Devices[i].Rates = &c.rates
+			m.Devices[i].Rates, m.Devices[i].Budget = &c.rates, 1<<40 // windows of both inputs stay
 			m.Devices[i].Provider = exchanging{dividing{m.Devices[i].Provider.(holding)}}
 		}
 		plan, inputs := sizedPair(c.rows)
+		plan.Root = &joincore.Aggregate{Child: plan.Root, ID: 2, Rows: 1, Functions: []joincore.Function{{Kind: joincore.Sum, Arg: plan.Output[0]}, {Kind: joincore.Sum, Arg: plan.Output[1]}}}
+		plan.Output = []joincore.ColumnRef{{Input: 2}, {Input: 2, Column: 1}}
 		if got := m.choose(suite.Checked(t, plan), inputs, list); got.how != c.how || len(got.devices) != 2 {
 			t.Errorf("%+v: %+v", c, got)
 		}
@@ -254,7 +265,7 @@ func TestExchangeOfLargeInputs(t *testing.T) {
 	}{
 		{390, mostRows / 4, 0, 2, costmodel.Replicate},
 		{390, mostRows + 1, 0, 4, costmodel.Exchange},
-		{390, mostRows + 1, 2, 2, costmodel.Exchange},
+		{390, mostRows + 1, 2, 2, costmodel.Spread},
 		{390, mostRows + 1, 1, 1, costmodel.Alone},
 		{0, mostRows + 1, 0, 1, costmodel.Alone},
 		{390, 3 * mostRows, 2, 1, costmodel.Alone}, // two devices do not hold the rows
@@ -279,12 +290,12 @@ func TestExchangeOfLargeInputs(t *testing.T) {
 	}
 }
 
-// TestPredictedExchange: the prediction is that of the strategy, and needs the rate of the links.
-func TestPredictedExchange(t *testing.T) {
+// TestPredictedMeetings: the prediction is that of the strategy, and needs the rate of the links where devices meet.
+func TestPredictedMeetings(t *testing.T) {
 	unchecked, inputs := sizedPair(100_000_000)
 	plan := suite.Checked(t, unchecked)
 	ms := map[costmodel.Strategy]float64{}
-	for _, how := range []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Exchange} {
+	for _, how := range []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Exchange, costmodel.Spread} {
 		for _, peerGB := range []float64{390, 0} {
 			m, list := machine(2)
 			for i := range m.Devices {
@@ -292,7 +303,7 @@ func TestPredictedExchange(t *testing.T) {
 			}
 			m.Jobs = JobDevices{Strategy: how, PeerGB: peerGB}
 			got := m.choose(plan, inputs, list)
-			if got.how != how || (got.ms > 0) != (how != costmodel.Exchange || peerGB > 0) {
+			if got.how != how || (got.ms > 0) != (how < costmodel.Exchange || peerGB > 0) {
 				t.Errorf("%v, %v GB/s: %+v", how, peerGB, got)
 			}
 			if peerGB > 0 {
@@ -300,7 +311,7 @@ func TestPredictedExchange(t *testing.T) {
 			}
 		}
 	}
-	if ms[costmodel.Replicate] >= ms[costmodel.Alone] || ms[costmodel.Exchange] >= ms[costmodel.Alone] || ms[costmodel.Replicate] == ms[costmodel.Exchange] {
+	if ms[costmodel.Replicate] >= ms[costmodel.Alone] || ms[costmodel.Exchange] >= ms[costmodel.Alone] || ms[costmodel.Replicate] == ms[costmodel.Exchange] || ms[costmodel.Spread] >= ms[costmodel.Alone] || ms[costmodel.Spread] == ms[costmodel.Exchange] {
 		t.Errorf("%v", ms)
 	}
 }
@@ -320,6 +331,7 @@ func TestExecutedStrategy(t *testing.T) {
 		{1, 2, costmodel.Replicate, "", "alone", 0},
 		{2, 2, costmodel.Exchange, "exchange", "exchange", predicted},
 		{2, 2, costmodel.Exchange, "alone", "alone", 0},
+		{2, 2, costmodel.Spread, "spread", "spread", predicted},
 		{2, 3, costmodel.Replicate, "replicate", "replicate", 0},
 	} {
 		stats := joincore.Stats{Strategy: c.executed}
@@ -327,6 +339,37 @@ func TestExecutedStrategy(t *testing.T) {
 		job.note(&stats)
 		if stats.Strategy != c.strategy || stats.Predicted != c.predicted || stats.StrategyReason != "why" {
 			t.Errorf("%+v: %+v", c, stats)
+		}
+	}
+}
+
+// TestOneTable: where the build side exceeds a device, devices make one table if that is predicted to take much less
+// time than to partition both inputs through the memory of the host: not over slow links, nor where
+// windows of both stay on the devices.
+func TestOneTable(t *testing.T) {
+	const spread, divide = costmodel.Spread, costmodel.Divide
+	for name, c := range map[string]struct {
+		peerGB float64
+		budget int64
+		most   int
+		want   costmodel.Strategy
+	}{
+		"a long probe side":        {390, 0, 0, spread},
+		"two devices":              {390, 0, 2, spread},
+		"links of an unknown rate": {0, 0, 0, divide},
+		"slow links":               {5, 0, 0, divide},
+		"both inputs stay":         {60, 1 << 40, 0, divide},
+	} {
+		plan, inputs := sizedPair(mostRows + 1)
+		inputs[0] = &joincore.Relation{Columns: inputs[0].Columns, Segments: slices.Repeat(inputs[0].Segments, 8)} // devices do not hold the rows of both
+		m, list := machine(3)
+		m.Jobs = JobDevices{Most: c.most, PeerGB: c.peerGB}
+		for i := range m.Devices {
+			m.Devices[i].Provider = exchanging{dividing{m.Devices[i].Provider.(holding)}}
+			m.Devices[i].Budget = c.budget
+		}
+		if got := m.choose(suite.Checked(t, plan), inputs, list); got.how != c.want || len(got.devices) < 2 {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

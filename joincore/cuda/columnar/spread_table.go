@@ -1,0 +1,112 @@
+package columnar
+
+import (
+	"fmt"
+	"math/bits"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/device"
+)
+
+// MaxSpread is the maximum number of devices whose memory a table spans.
+const MaxSpread = 8
+
+// spreadDescriptor mirrors gj_spread of kernels/layout/sort.h, where the fields are
+// documented.
+type spreadDescriptor struct {
+	Table             tableDescriptor
+	Devices, Own      uint64
+	RowBits, UnitBits uint64
+	Unit, Full        uint64
+	Rows, Key, Next   [MaxSpread]uint64
+}
+
+// spreadShape is how a hash table lies in the memory of several devices.
+type spreadShape struct {
+	unitBits int   // a unit has 1 << unitBits slots
+	rowBits  int   // of a build row's number that are its number on its device
+	place    []int // by unit: the device
+}
+
+const (
+	// unitsPerDevice is how many units a device has about: enough for devices with different
+	// memory, few enough that their addresses stay in the cache next to the processors.
+	unitsPerDevice = 64
+	// leastUnitBits keeps units from running full by chance: with four rows for five slots, the
+	// expected number of rows is less than the slots by 14 times its standard deviation.
+	leastUnitBits = 12
+	// linkBytes is what the table takes for a build row beside its slots.
+	linkBytes = 4
+	// SpreadLeast is the least bytes that a table takes for a build row on all devices.
+	SpreadLeast = slotBytes*5/4 + linkBytes
+)
+
+// shapeSpread shapes a table of build rows in the memory of devices. Of free[i] bytes the table
+// leaves a quarter, for probes. ErrUnsupported: no table has so many rows; ErrBudget: the
+// devices have too little memory.
+func shapeSpread(rows, free []int64) (*spreadShape, error) {
+	ids, all := device.NewRowIDs(len(rows)), int64(0)
+	if len(rows) > MaxSpread {
+		return nil, fmt.Errorf("npj: a table in the memory of %d devices, at most %d: %w", len(rows), MaxSpread, joincore.ErrUnsupported)
+	}
+	for i, n := range rows {
+		if n > ids.Rows() {
+			return nil, fmt.Errorf("npj: %d build rows on device %d of %d, at most %d: %w", n, i, len(rows), ids.Rows(), joincore.ErrUnsupported)
+		}
+		all += n
+	}
+	if all > maxTableRows {
+		return nil, fmt.Errorf("npj: a table of %d build rows: %w", all, joincore.ErrUnsupported)
+	}
+	for _, slots := range []int64{tableSlots(all, 1<<62), tableSlots(all, 0)} {
+		s := &spreadShape{rowBits: ids.Bits(), unitBits: max(leastUnitBits, bits.Len64(uint64(slots/int64(unitsPerDevice*len(rows)))))}
+		space := make([]int, len(rows))
+		for i := range space {
+			space[i] = int(max(0, free[i]/4*3-linkBytes*rows[i]) / s.unitBytes())
+		}
+		units := (slots + s.unitSlots() - 1) / s.unitSlots()
+		if units*s.unitSlots() > 2*maxTableRows {
+			continue // slot numbers have 32 bits
+		}
+		if s.place = costmodel.Interleave(int(max(units, int64(len(rows)))), space); s.place != nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("npj: %d devices have too little memory for a table of %d build rows: %w", len(rows), all, joincore.ErrBudget)
+}
+
+func (s *spreadShape) unitSlots() int64 { return 1 << s.unitBits }
+func (s *spreadShape) unitBytes() int64 { return slotBytes << s.unitBits }
+
+// on returns how many units lie on a device.
+func (s *spreadShape) on(device int) (n int) {
+	for _, d := range s.place {
+		if d == device {
+			n++
+		}
+	}
+	return n
+}
+
+// addresses returns the addresses of all units. base has that of each device's first unit, which
+// the others follow.
+func (s *spreadShape) addresses(base []uint64) []uint64 {
+	list, next := make([]uint64, len(s.place)), append([]uint64(nil), base...)
+	for u, d := range s.place {
+		list[u] = next[d]
+		next[d] += uint64(s.unitBytes())
+	}
+	return list
+}
+
+// only returns the addresses of units on one device, and 0 for the others.
+func (s *spreadShape) only(addresses []uint64, device int) []uint64 {
+	list := make([]uint64, len(addresses))
+	for u, d := range s.place {
+		if d == device {
+			list[u] = addresses[u]
+		}
+	}
+	return list
+}
