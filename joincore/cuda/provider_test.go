@@ -18,6 +18,7 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
@@ -164,8 +165,11 @@ func TestSuiteOfSharedJoins(t *testing.T) {
 	}
 }
 
-// TestSuiteOfTeams has the rows of joins exchanged between two devices, or between two providers or
-// eight of one. Joins that are not exchanged are executed by one of them alone.
+// meetings are the strategies by which devices meet at a join.
+var meetings = []costmodel.Strategy{costmodel.Exchange, costmodel.Spread}
+
+// TestSuiteOfTeams has two devices, or two providers or eight of one, exchange the rows of joins or make one
+// table. Joins at which they do not meet are executed by one of them alone.
 func TestSuiteOfTeams(t *testing.T) {
 	all, err := driver.Devices()
 	if err != nil {
@@ -175,19 +179,22 @@ func TestSuiteOfTeams(t *testing.T) {
 	if len(all) > 1 {
 		layouts = append(layouts, []int{0, 1}, []int{1, 0, 1, 0})
 	}
-	for _, ordinals := range layouts {
-		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
-			p := teamOf(t, 128<<20, ordinals...)
-			s := suite.Subject{Provider: p, Algorithms: algorithms, Thin: *thin * 24, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true}
-			for _, part := range []func(*testing.T, suite.Subject){suite.Matrix, suite.Sizes, suite.Trees, suite.Aggregates, suite.AggregateTrees, suite.Skew, suite.Cancel} {
-				part(t, s)
-			}
-		})
+	for _, how := range meetings {
+		for _, ordinals := range layouts {
+			t.Run(fmt.Sprint(how, ordinals), func(t *testing.T) {
+				p := teamOf(t, how, 128<<20, 50, ordinals...)
+				s := suite.Subject{Provider: p, Algorithms: algorithms, Thin: *thin * 24, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true}
+				for _, part := range []func(*testing.T, suite.Subject){suite.Matrix, suite.Sizes, suite.Trees, suite.Aggregates, suite.AggregateTrees, suite.Skew, suite.Cancel} {
+					part(t, s)
+				}
+			})
+		}
 	}
 }
 
-// teamOf returns a provider over devices that exchange rows.
-func teamOf(t *testing.T, budget int64, ordinals ...int) *multi.Provider {
+// teamOf returns a provider over devices that meet at joins. Windows of probe sides have the given
+// rows; 0: the provider decides.
+func teamOf(t *testing.T, how costmodel.Strategy, budget, window int64, ordinals ...int) *multi.Provider {
 	t.Helper()
 	m, err := machines.Mesh("hgx-h200")
 	if err != nil {
@@ -211,17 +218,24 @@ func teamOver(t *testing.T, m *mesh.Mesh, budget int64, ordinals ...int) *multi.
 			}
 		})
 		p.UseMesh(m, i)
+		p.outOfCore.WindowRows = window
 		members = append(members, p)
 	}
-	return multi.Together("cuda", members, costmodel.Exchange)
+	return multi.Together("cuda", members, how)
 }
 
 // Random trees of which columns of fixed width are returned: many have a join at which devices
-// exchange rows, of which some columns may be NULL on one device only. Where they do, statistics
-// say so, and each row is returned once.
+// meet, of which some columns may be NULL on one device only. Where they do, statistics say so, and
+// each row is returned once.
 func TestTeams(t *testing.T) {
+	for _, how := range meetings {
+		t.Run(how.String(), func(t *testing.T) { treesOfTeams(t, how) })
+	}
+}
+
+func treesOfTeams(t *testing.T, how costmodel.Strategy) {
 	for _, ordinals := range [][]int{{0, 0}, {0, 0, 0}} {
-		p, trees, exchanged := teamOf(t, 128<<20, ordinals...), 0, 0
+		p, trees, met := teamOf(t, how, 128<<20, 7, ordinals...), 0, 0
 		for seed := range uint64(200) {
 			plan, inputs := suite.RandomTree(seed, 2+int(seed%3))
 			if plan = suite.Meetable(plan); len(plan.Output) == 0 {
@@ -235,13 +249,13 @@ func TestTeams(t *testing.T) {
 				}
 				continue
 			}
-			exchanged++
-			if !slices.ContainsFunc(stats.Joins, func(j joincore.JoinStats) bool { return strings.Contains(j.Algorithm, "+exchange") }) {
+			met++
+			if !slices.ContainsFunc(stats.Joins, func(j joincore.JoinStats) bool { return strings.Contains(j.Algorithm, "+"+how.String()) }) {
 				t.Errorf("seed %d: %+v", seed, stats.Joins)
 			}
 		}
-		if exchanged < trees/4 {
-			t.Errorf("%v: rows of %d of %d trees were exchanged", ordinals, exchanged, trees)
+		if met < trees/4 {
+			t.Errorf("%v: devices met in %d of %d trees", ordinals, met, trees)
 		}
 	}
 }
@@ -253,7 +267,7 @@ func TestATeamFails(t *testing.T) {
 	const rows = 1 << 20
 	one := suite.Keyed(rows, func(int) uint64 { return 7 }) // all rows have one key
 	two := suite.Keyed(8, func(int) uint64 { return 7 })
-	p := teamOf(t, 64<<20, 0, 0)
+	p := teamOf(t, costmodel.Exchange, 64<<20, 0, 0, 0)
 	sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<16)
 	run := func(ctx context.Context, left, right *joincore.Relation) (stats joincore.Stats, err error) {
 		err = suite.Run(ctx, p, suite.PairPlan(left, right), []*joincore.Relation{left, right}, &suite.Arena{}, sink, exec.Options{}, &stats)
@@ -270,6 +284,37 @@ func TestATeamFails(t *testing.T) {
 	small := suite.Keyed(5000, func(row int) uint64 { return uint64(row) })
 	if stats, err := run(t.Context(), small, small); err != nil || stats.Alone != "" || stats.RowsOut != 5000 {
 		t.Errorf("%v, %+v", err, stats)
+	}
+}
+
+// A device whose rows have a result that exceeds its memory joins fewer of them at a time. If a device cannot
+// have its part of the table, or the caller gives up, all of them execute the next join.
+func TestATableOfATeam(t *testing.T) {
+	const rows = 1 << 20
+	p := teamOf(t, costmodel.Spread, 64<<20, 0, 0, 0)
+	sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<16)
+	run := func(ctx context.Context, left, right *joincore.Relation) (stats joincore.Stats, err error) {
+		err = suite.Run(ctx, p, suite.PairPlan(left, right), []*joincore.Relation{left, right}, &suite.Arena{}, sink, exec.Options{}, &stats)
+		return stats, err
+	}
+	one := func(n int) *joincore.Relation { return suite.Keyed(n, func(int) uint64 { return 7 }) }
+	if stats, err := run(t.Context(), one(rows), one(8)); err != nil || stats.RowsOut != 8*rows || stats.Alone != "" {
+		t.Errorf("a large result: %v, %+v", err, stats)
+	}
+	many := suite.Keyed(8*rows, func(row int) uint64 { return uint64(row) })
+	if stats, err := run(t.Context(), many, many); err == nil && (stats.RowsOut != 8*rows || stats.Alone == "") {
+		t.Errorf("a large build side: %+v", stats)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := run(cancelled, one(8), one(8)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	small := suite.Keyed(5000, func(row int) uint64 { return uint64(row) })
+	for range 3 { // also in memory that the first one has given back
+		if stats, err := run(t.Context(), small, small); err != nil || stats.Alone != "" || stats.RowsOut != 5000 || stats.Joins[0].Algorithm != columnar.SpreadName {
+			t.Errorf("%v, %+v", err, stats)
+		}
 	}
 }
 

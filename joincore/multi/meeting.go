@@ -170,7 +170,7 @@ func (j *meetingJoin) check(plan *joincore.Checked) error {
 	for side, list := range j.columns {
 		for _, c := range list {
 			if plan.Schema().Column(joincore.ColumnRef{Input: j.inputs[side], Column: c}).Kind != joincore.Fixed {
-				return fmt.Errorf("devices exchange no texts, as in column %d of input %d: %w", c, j.inputs[side], joincore.ErrUnsupported)
+				return fmt.Errorf("devices move no texts, as in column %d of input %d: %w", c, j.inputs[side], joincore.ErrUnsupported)
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (j *meetingJoin) check(plan *joincore.Checked) error {
 }
 
 // errCarried says that an aggregate fetches columns of each group's row.
-var errCarried = fmt.Errorf("an aggregate fetches columns that depend on its keys from inputs that devices would exchange: %w", joincore.ErrUnsupported)
+var errCarried = fmt.Errorf("an aggregate fetches columns that depend on its keys from inputs that devices divide: %w", joincore.ErrUnsupported)
 
 // mostResult bounds the rows that a join is expected to have, so that their bytes fit 63 bits.
 const mostResult = 1 << 48

@@ -11,7 +11,7 @@ import (
 )
 
 // TestSet uses each family of kernels of sorts and tables once.
-func TestSet(t *testing.T) { columnartest.Set(t, slices.Concat(npjSet(t), smjSet(t))) }
+func TestSet(t *testing.T) { columnartest.Set(t, slices.Concat(npjSet(t), spreadSet(t), smjSet(t))) }
 
 // Hash tables and arrays, both key widths, payload gathered later and during the
 // probe, chains of build rows.
@@ -47,5 +47,22 @@ func npjSet(t *testing.T) []columnartest.Named {
 		join("more rows than expected", columnar.NPJ, more),
 		join("no build rows", columnar.NPJ, of(4, 0, 33, columnartest.Spread(9))),
 		join("no probe rows", columnar.NPJ, of(8, 33, 0, columnartest.Spread(9))),
+	}
+}
+
+// A table in the memory of several devices: both key widths, with and without payload that is
+// gathered from all of them, chains of build rows, and results larger than expected.
+func spreadSet(t *testing.T) []columnartest.Named {
+	rig := columnartest.New(t, 1<<28)
+	join := func(name string, devices, keyBytes, keys int, expect int64, build []int) columnartest.Named {
+		return rig.Named("spread, "+name, spreadOver(devices, devices-1), columnartest.Case{
+			Build: 3000, Probe: 2000, Keys: columnartest.Spread(uint64(keys)), KeyBytes: keyBytes, Widths: [2][]int{build, {4}}, Expect: expect,
+		})
+	}
+	return []columnartest.Named{
+		join("keys alone", 2, 4, 3000, -1, nil),
+		join("payload", 3, 8, 3000, -1, []int{16, 8, 4, 2, 1}),
+		join("several partners", 2, 8, 300, 100, []int{4}),
+		join("one key", 8, 4, 1, -1, []int{8, 8}),
 	}
 }

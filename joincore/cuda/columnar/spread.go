@@ -168,6 +168,7 @@ func (t *SpreadTable) Probe(member int) Func {
 			return nil, nil, err
 		}
 		return Run(ctx, d, s, a, j, SpreadName, func(ctx context.Context, b *Job) (*Output, error) {
+			b.ReadBack = PhaseProbe
 			r := &spreadRun{Job: b, table: t, member: member, behind: b.Mark()}
 			out := r.probe(j.OutputRows)
 			rows, err := b.Rows(ctx, out.Match.Rows)

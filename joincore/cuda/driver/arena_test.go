@@ -41,6 +41,33 @@ func TestHeldMemoryIsNotCutOff(t *testing.T) {
 	}
 }
 
+// TestPinnedMemoryStays: what is pinned is not taken again, whatever is rewound, before its release.
+func TestPinnedMemoryStays(t *testing.T) {
+	a := &Arena{base: 1 << 20, size: 4 * Line}
+	mark := a.Mark()
+	_, err := a.Take(Line)
+	must(t, err)
+	release := a.Pin()
+	inner := a.Mark()
+	_, err = a.Take(2 * Line)
+	must(t, err)
+	for _, m := range []Mark{inner, mark} {
+		a.Rewind(m)
+		at, err := a.Take(Line)
+		must(t, err)
+		if at != a.Base()+Line {
+			t.Errorf("after a rewind to %d, memory at %d was taken", m, at-a.Base())
+		}
+	}
+	release()
+	a.Rewind(mark)
+	at, err := a.Take(4 * Line)
+	must(t, err)
+	if at != a.Base() {
+		t.Errorf("after the release, memory at %d was taken", at-a.Base())
+	}
+}
+
 // TestNoArenaHoldsThat: requests that are larger than the arena fail, also those whose number
 // of bytes is about to overflow, and take nothing.
 func TestNoArenaHoldsThat(t *testing.T) {

@@ -11,41 +11,46 @@ import (
 	"gpujoin/tests/harness"
 )
 
-// Joins of two tables whose rows devices can exchange: the rows, and their sums.
+// Joins of two tables at which devices can meet: the rows, and their sums.
 const (
 	exchanged    = "select f.id, f.k, d.v from fact f join dim d on f.k = d.k"
 	exchangedSum = "select count(*), sum(f.id), sum(d.v) from fact f join dim d on f.k = d.k"
 )
 
-// exchangeWorld is a world whose worker has devices that execute jobs by exchanging rows.
-func exchangeWorld(t *testing.T, visible string) (*world, *harness.Session) {
+// meetings are the strategies by which devices meet at a join.
+var meetings = []string{"exchange", "spread"}
+
+// meetingWorld is a world whose worker has devices that execute jobs by meeting at a join.
+func meetingWorld(t *testing.T, strategy, visible string) (*world, *harness.Session) {
 	t.Helper()
 	t.Setenv("CUDA_VISIBLE_DEVICES", visible)
-	t.Setenv("GPUJOIND_CUDA_STRATEGY", "exchange")
+	t.Setenv("GPUJOIND_CUDA_STRATEGY", strategy)
 	w := workerWorld(t)
 	return w, w.proxied(t, serial)
 }
 
-// TestExchange: under the daemon's setting, devices exchange the rows of a join, and return the
-// native plan's rows. A join of which texts are returned is executed as without the setting, and
-// EXPLAIN says why.
-func TestExchange(t *testing.T) {
-	for _, visible := range []string{"0:team,1:team", "0:team,1:team,2:team,3:team"} {
-		t.Run(visible, func(t *testing.T) {
-			devices := strings.Count(visible, ",") + 1
-			w, s := exchangeWorld(t, visible)
+// TestMeeting: under the daemon's setting, devices meet at a join, and return the native plan's
+// rows. A join of which texts are returned is executed as without the setting, and EXPLAIN says why.
+func TestMeeting(t *testing.T) {
+	for _, c := range []struct{ strategy, visible string }{
+		{"exchange", "0:team,1:team"}, {"exchange", "0:team,1:team,2:team,3:team"},
+		{"spread", "0:team,1:team"}, {"spread", "0:team,1:team,2:team"},
+	} {
+		t.Run(c.strategy+" "+c.visible, func(t *testing.T) {
+			devices := strings.Count(c.visible, ",") + 1
+			w, s := meetingWorld(t, c.strategy, c.visible)
 			parallel := w.proxied(t, "set max_parallel_workers_per_gather = 2")
 			for _, sql := range []string{exchanged, exchangedSum} {
 				w.right(t, sql, <-ask(s, sql))
 				w.right(t, sql, <-ask(parallel, sql))
 				g := w.explained(t, s, sql)
 				j := g.Joins()[0]
-				if g.Text("Provider") != "cuda" || g.Number("Devices") != float64(devices) || !strings.HasSuffix(j.Text("Algorithm"), fmt.Sprintf("+exchange x%d", devices)) || j.Text("Algorithm Reason") != "" {
+				if g.Text("Provider") != "cuda" || g.Number("Devices") != float64(devices) || !strings.HasSuffix(j.Text("Algorithm"), fmt.Sprintf("+%s x%d", c.strategy, devices)) || j.Text("Algorithm Reason") != "" {
 					t.Errorf("%s ran on %v devices of %s, by %s: %q", sql, g.Number("Devices"), g.Text("Provider"), j.Text("Algorithm"), j.Text("Algorithm Reason"))
 				}
 			}
 			w.right(t, theJoin, <-ask(s, theJoin))
-			if g := w.explained(t, s, theJoin); g.Text("Strategy") != "replicate" || !strings.HasPrefix(g.Text("Strategy Reason"), "not exchange: devices exchange no texts") {
+			if g := w.explained(t, s, theJoin); g.Text("Strategy") != "replicate" || !strings.HasPrefix(g.Text("Strategy Reason"), "not "+c.strategy+": devices move no texts") {
 				t.Errorf("texts are returned by %q: %q", g.Text("Strategy"), g.Text("Strategy Reason"))
 			}
 			w.unharmed(t, s)
@@ -53,10 +58,16 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestExchangeIsEnded: the statement is cancelled while devices exchange rows, or the worker dies
-// or stops then. The statement ends at once, or has the rows of the cores; the next one runs on all
-// devices again.
-func TestExchangeIsEnded(t *testing.T) {
+// TestMeetingIsEnded: the statement is cancelled while devices meet, or the worker dies or stops
+// then. The statement ends at once, or has the rows of the cores; the next one runs on all devices
+// again.
+func TestMeetingIsEnded(t *testing.T) {
+	for _, strategy := range meetings {
+		t.Run(strategy, func(t *testing.T) { meetingIsEnded(t, strategy) })
+	}
+}
+
+func meetingIsEnded(t *testing.T, strategy string) {
 	for name, c := range map[string]struct {
 		end   func(t *testing.T, w *world, s *harness.Session)
 		state string // of the error; "": right rows
@@ -72,7 +83,7 @@ func TestExchangeIsEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hang := faultFile(t)
-			w, s := exchangeWorld(t, "0:team="+hang+",1:team="+hang)
+			w, s := meetingWorld(t, strategy, "0:team="+hang+",1:team="+hang)
 			if err := os.WriteFile(hang, nil, 0o666); err != nil {
 				t.Fatal(err)
 			}
