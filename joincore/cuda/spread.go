@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/device"
@@ -60,7 +61,7 @@ func (s *spreading) work(ctx context.Context, parts []*spreadPart) ([]*columnar.
 	if err := checkAlike(payload); err != nil {
 		return nil, err
 	}
-	table, err := columnar.BuildSpread(ctx, members)
+	table, err := columnar.BuildSpread(ctx, members, costmodel.Interleave)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,38 @@ func TestMemoryOfATeam(t *testing.T) {
 	}
 }
 
+// Of one table, a device needs memory for its share of the build rows, of slots and of links, and leaves a quarter
+// for probes, however long the probe side is.
+func TestMemoryOfATable(t *testing.T) {
+	const rows = 1 << 28
+	x := exchangeOf(1<<36, rows)
+	x.Build = 1
+	for _, members := range []int64{2, 3, 4, 8} {
+		need := (rows + members - 1) / members * (16 + 14*4/3)
+		if err := checkSpreadMemory(x, int(members), need+rows/members); err != nil {
+			t.Error(err)
+		}
+		if err := checkSpreadMemory(x, int(members), need-1<<20); !errors.Is(err, joincore.ErrBudget) || !strings.Contains(err.Error(), "MB") {
+			t.Errorf("%d members: %v", members, err)
+		}
+	}
+	x.Whole = []*joincore.Relation{exchangeOf(1<<20, 0).Rows[0]}
+	if need := int64(rows / 2 * (16 + 14*4/3)); checkSpreadMemory(x, 2, need+rows/2) != nil || checkSpreadMemory(x, 2, need) == nil {
+		t.Error("the input that is read whole does not count")
+	}
+	for name, c := range map[string]struct {
+		rows    int
+		members int
+	}{"more rows than slots": {1<<31 + 1, 8}, "more rows than ids": {1 << 31, 3}, "more devices than a table has": {1, 9}} {
+		if err := checkSpreadMemory(exchangeOf(c.rows, 1<<40), c.members, 1<<62); !errors.Is(err, joincore.ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := checkSpreadMemory(exchangeOf(0, 0), 8, 1<<20); err != nil {
+		t.Errorf("no rows: %v", err)
+	}
+}
+
 // Rows of different columns, or of columns that may be NULL on one device only, are no rows of one join.
 func TestAlike(t *testing.T) {
 	ref := joincore.ColumnRef{Input: 1, Column: 2}
@@ -96,6 +128,13 @@ func TestWhatATeamJoins(t *testing.T) {
 		if why := unfitForTeam(&own); !strings.HasPrefix(why, name) {
 			t.Errorf("%s: %q", name, why)
 		}
+	}
+	parts := spec
+	if parts.ProbeOnce = false; unfitForSpread(&parts) != "" {
+		t.Errorf("a probe side that comes in parts: %s", unfitForSpread(&parts))
+	}
+	if parts.Emit = device.Semi; unfitForSpread(&parts) == "" {
+		t.Error("a semi-join has one table")
 	}
 	a, b := joincore.ColumnRef{Column: 1}, joincore.ColumnRef{Column: 2}
 	if k := travelling(device.Keep{Columns: []joincore.ColumnRef{a}, Late: []joincore.ColumnRef{b}, Inputs: []int{0}}); len(k.Columns) != 2 || k.Columns[1] != b || k.Late != nil || k.Inputs != nil {

@@ -94,7 +94,7 @@ type attendance struct {
 	member int
 	came   atomic.Bool
 	build  *joincore.Relation // its build rows, which others read
-	sent   atomic.Int64 // bytes between devices; those of all are the first one's
+	sent   atomic.Int64       // bytes between devices; those of all are the first one's
 }
 
 // rowsOf are rows of both sides of the join, build side first: the columns of each, and what they are

@@ -49,7 +49,7 @@ type spreadCounters struct {
 // when the devices' work has ended, also after an error. Payload must have as many columns
 // of the same widths on all devices. ErrBudget: memory is too little, or, hardly ever, some
 // slots are; ErrUnsupported: devices do not build such a table.
-func BuildSpread(ctx context.Context, members []SpreadMember) (*SpreadTable, error) {
+func BuildSpread(ctx context.Context, members []SpreadMember, place Placement) (*SpreadTable, error) {
 	n := len(members)
 	t := &SpreadTable{members: members, base: make([]uint64, n), of: make([]spreadDescriptor, n), ms: make([]float64, n), entered: make([]spreadCounters, n)}
 	rows, free := make([]int64, n), make([]int64, n)
@@ -60,7 +60,7 @@ func BuildSpread(ctx context.Context, members []SpreadMember) (*SpreadTable, err
 		rows[i], free[i] = m.Build.Rows, m.Arena.Free()
 	}
 	var err error
-	if t.shape, err = shapeSpread(rows, free); err != nil {
+	if t.shape, err = shapeSpread(rows, free, place); err != nil {
 		return nil, err
 	}
 	if err := t.each(func(i int) error { return t.clear(ctx, i) }); err != nil {

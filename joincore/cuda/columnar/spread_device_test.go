@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/testsupport/columnartest"
@@ -42,7 +43,7 @@ func spreadOver(devices, probes int) columnar.Func {
 			}
 			members = append(members, m)
 		}
-		table, err := columnar.BuildSpread(ctx, members)
+		table, err := columnar.BuildSpread(ctx, members, costmodel.Interleave)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -92,7 +93,7 @@ func TestSpreadTablesNeedMemory(t *testing.T) {
 			return nil, nil, err
 		}
 		members := []columnar.SpreadMember{{Device: d, Stream: s, Arena: small, Build: j.Build}, {Device: d, Stream: s, Arena: small, Build: columnar.Side{Key: j.Build.Key, Payload: j.Build.Payload}}}
-		if _, err := columnar.BuildSpread(ctx, members); !errors.Is(err, joincore.ErrBudget) {
+		if _, err := columnar.BuildSpread(ctx, members, costmodel.Interleave); !errors.Is(err, joincore.ErrBudget) {
 			t.Errorf("with 64 KB: %v", err)
 		}
 		return columnar.NPJ(ctx, d, s, a, j)

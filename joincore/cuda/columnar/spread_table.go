@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
@@ -21,6 +20,10 @@ type spreadDescriptor struct {
 	Unit, Full        uint64
 	Rows, Key, Next   [MaxSpread]uint64
 }
+
+// Placement returns on which device each of some units of a table lies, if device i has space for
+// free[i]; nil: all of them have too little. costmodel.Interleave is one.
+type Placement func(units int, free []int) []int
 
 // spreadShape is how a hash table lies in the memory of several devices.
 type spreadShape struct {
@@ -45,7 +48,7 @@ const (
 // shapeSpread shapes a table of build rows in the memory of devices. Of free[i] bytes the table
 // leaves a quarter, for probes. ErrUnsupported: no table has so many rows; ErrBudget: the
 // devices have too little memory.
-func shapeSpread(rows, free []int64) (*spreadShape, error) {
+func shapeSpread(rows, free []int64, place Placement) (*spreadShape, error) {
 	ids, all := device.NewRowIDs(len(rows)), int64(0)
 	if len(rows) > MaxSpread {
 		return nil, fmt.Errorf("npj: a table in the memory of %d devices, at most %d: %w", len(rows), MaxSpread, joincore.ErrUnsupported)
@@ -69,7 +72,7 @@ func shapeSpread(rows, free []int64) (*spreadShape, error) {
 		if units*s.unitSlots() > 2*maxTableRows {
 			continue // slot numbers have 32 bits
 		}
-		if s.place = costmodel.Interleave(int(max(units, int64(len(rows)))), space); s.place != nil {
+		if s.place = place(int(max(units, int64(len(rows)))), space); s.place != nil {
 			return s, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 )
 
 // A table has two slots a row, or five for four rows where memory lacks. Each device has as many units as
@@ -32,7 +33,7 @@ func TestShapesOfSpreadTables(t *testing.T) {
 		"nine devices":          {make([]int64, 9), make([]int64, 9), 0, joincore.ErrUnsupported},
 		"different, and little": {[]int64{1 << 20, 1 << 28}, []int64{gb, 5 * gb}, 1.25, nil},
 	} {
-		s, err := shapeSpread(c.rows, c.free)
+		s, err := shapeSpread(c.rows, c.free, costmodel.Interleave)
 		if c.err != nil || err != nil {
 			if c.err == nil || !errors.Is(err, c.err) {
 				t.Errorf("%s: %v", name, err)

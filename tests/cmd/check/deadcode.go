@@ -29,10 +29,9 @@ var unreached = map[string]string{
 	"joincore/cuda/mgj/group.go:Group.Choose":             "what the issue on teams of GPUs makes reachable: the choice between an exchange and others for columns that lie on GPUs",
 	"joincore/cuda/mgj/group.go:OpenStaged":               "what the issue on teams of GPUs makes reachable: exchanges between GPUs that do not access each other's memory",
 	"joincore/cuda/fabric/":                               "what the issue on teams of GPUs makes reachable: exchanges between GPUs that do not access each other's memory",
-	"joincore/device/device.go:NewRowIDs":                 "what the issue on teams of GPUs makes reachable: row ids that name the device",
 	"joincore/device/device.go:RowIDs.First":              "what the issue on teams of GPUs makes reachable: the ids of a device's rows",
-	"joincore/device/device.go:RowIDs.Rows":               "what the issue on teams of GPUs makes reachable: the number of ids of a device",
 	"joincore/device/device.go:RowIDs.Split":              "what the issue on teams of GPUs makes reachable: the device of an id",
+	"joincore/costmodel/placement.go:Locality":            "bench-multi predicts how many reads of a table are of a device's own memory",
 	"joincore/exchange/conductor.go":                      "a baseline: the central routing that the simulator compares with",
 	"joincore/multi/provider.go:New":                      "what the issue on teams of GPUs makes reachable: the provider whose members exchange rows",
 }

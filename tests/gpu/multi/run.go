@@ -100,7 +100,7 @@ type part struct {
 var parts = []part{
 	{"mesh", (*bench).measureMesh}, {"exchange", (*bench).measureExchange}, {"emulate", (*bench).measureEmulated},
 	{"joins", (*bench).measureJoins}, {"host", (*bench).measureHost}, {"host-build", (*bench).measureHostBuild},
-	{"tpch", (*bench).measureTPCH}, {"pack", (*bench).measurePack},
+	{"spread", (*bench).measureSpread}, {"tpch", (*bench).measureTPCH}, {"pack", (*bench).measurePack},
 }
 
 // Run measures what the arguments select and writes build/bench-multi.json. A result that
@@ -108,7 +108,7 @@ var parts = []part{
 func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	var (
 		devices = flags.String("devices", "2", "how many devices, or their ordinals, by commas")
-		only    = flags.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, host-build, tpch, pack, by commas; all where empty")
+		only    = flags.String("only", "", "what to measure of mesh, exchange, emulate, joins, host, host-build, spread, tpch, pack, by commas; all where empty")
 		rows    = flags.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
 		builds  = flags.String("build-gb", "4,8,16,24,32,40", "host-build: sizes of each input, in 10^9 bytes, by commas")
 		sf      = flags.Float64("tpch-sf", 100, "tpch: scale factor of the joins' rows; bars are for 100")
