@@ -112,8 +112,8 @@ func checkSpreadMemory(x *device.Exchange, members int, memory int64) error {
 	}
 	rows := x.Rows[x.Build].Rows()
 	share := (rows + int64(members) - 1) / int64(members)
-	if columnar.TableBytes(rows) == 0 || share > device.NewRowIDs(members).Rows() {
-		return fmt.Errorf("a table has no place for %d build rows of %d devices: %w", rows, members, joincore.ErrUnsupported)
+	if columnar.TableBytes(rows) == 0 {
+		return fmt.Errorf("a table has no place for %d build rows: %w", rows, joincore.ErrUnsupported)
 	}
 	// A quarter of what the columns leave is for probes.
 	need := share*x.RowBytes(x.Build) + share*columnar.SpreadLeast/3*4 + wholeBytes(x.Whole...)

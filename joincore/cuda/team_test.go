@@ -78,7 +78,7 @@ func TestMemoryOfATable(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows    int
 		members int
-	}{"more rows than slots": {1<<31 + 1, 8}, "more rows than ids": {1 << 31, 3}, "more devices than a table has": {1, 9}} {
+	}{"more rows than slots": {1<<31 + 1, 8}, "more devices than a table has": {1, 9}} {
 		if err := checkSpreadMemory(exchangeOf(c.rows, 1<<40), c.members, 1<<62); !errors.Is(err, joincore.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
 		}
