@@ -200,11 +200,11 @@ func teamOf(t *testing.T, how costmodel.Strategy, budget, window int64, ordinals
 	if err != nil {
 		t.Fatal(err)
 	}
-	return teamOver(t, m, budget, ordinals...)
+	return teamOver(t, m, how, budget, window, ordinals...)
 }
 
 // teamOver is teamOf with the mesh that the devices are told to be connected by.
-func teamOver(t *testing.T, m *mesh.Mesh, budget int64, ordinals ...int) *multi.Provider {
+func teamOver(t *testing.T, m *mesh.Mesh, how costmodel.Strategy, budget, window int64, ordinals ...int) *multi.Provider {
 	t.Helper()
 	var members []device.Provider
 	for i, ordinal := range ordinals {

@@ -53,7 +53,7 @@ func TestSlowLinksGetCompressedRows(t *testing.T) {
 	for _, second := range []int{0, len(all) - 1}[:min(len(all), 2)] {
 		sent := map[*mesh.Mesh]int64{}
 		for _, m := range []*mesh.Mesh{fast, slow} {
-			p := teamOver(t, m, 2<<30, 0, second)
+			p := teamOver(t, m, costmodel.Exchange, 2<<30, 0, 0, second)
 			sink := &equalPairs{Discarder: suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<16)}
 			var stats joincore.Stats
 			if err := suite.Run(t.Context(), p, suite.PairPlan(input, input), []*joincore.Relation{input, input}, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {

@@ -99,8 +99,8 @@ func (b *bench) measureHostBuild(ctx context.Context) error {
 
 // timeProviders measures what the worker does: on one device, or on all by a strategy.
 func (b *bench) timeProviders(ctx context.Context, h *hostBed, t *builds) error {
-	budget := int64(0)
-	if b.repeated() {
+	budget := b.budget
+	if b.repeated() && budget == 0 {
 		budget = 32 << 30 // a device has this for each provider
 	}
 	links, err := b.links() // of devices that are idle
