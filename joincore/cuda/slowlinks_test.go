@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/exec"
 	"gpujoin/joincore/mesh"
