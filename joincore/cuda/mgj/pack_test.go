@@ -47,7 +47,7 @@ func TestPackingBySpeed(t *testing.T) {
 // What has been compressed is sent so if its copy and its expansion are faster than its copy
 // alone.
 func TestPackedRowsAreSent(t *testing.T) {
-	p := newPacker(PackPays, 100, 1600) // 200 GB/s
+	p := newPacker(PackPays, 100, 2000) // 200 GB/s
 	for _, c := range []struct {
 		wire int64
 		want bool

@@ -66,7 +66,8 @@ func (r *hostResult) bars(b *bench) string {
 
 // hostBed is the inputs of a join, page-locked for all devices.
 type hostBed struct {
-	rows      int64
+	rows      int64 // of the build side
+	times     int   // probe rows for each of them
 	inputs    []*joincore.Relation
 	memory    [][]byte // to be page-locked: of both inputs, and of batches of results
 	results   []byte
@@ -84,7 +85,7 @@ func spread(row int64) uint64 {
 
 // newHostBed takes memory for inputs of that many rows.
 func newHostBed(rows int64) *hostBed {
-	h := &hostBed{results: make([]byte, batches*batchRows*batchRow)}
+	h := &hostBed{times: 1, results: make([]byte, batches*batchRows*batchRow)}
 	h.memory = [][]byte{make([]byte, hostRow*rows), make([]byte, hostRow*rows), h.results}
 	return h
 }
@@ -92,14 +93,15 @@ func newHostBed(rows int64) *hostBed {
 // hostRow is the bytes of a row: its key and its payload.
 const hostRow = 16
 
-// fill makes inputs of some rows: keys 0, 1, 2, ... on one side, and the same from behind on the
-// other one.
+// fill makes inputs of some rows: keys 0, 1, 2, ... on one side, as many times as probe rows have a key, and
+// the same from behind on the other one.
 func (h *hostBed) fill(rows int64) {
 	h.rows = rows
 	h.inputs = []*joincore.Relation{
 		h.input(h.memory[0], func(row int64) int64 { return row }),
 		h.input(h.memory[1], func(row int64) int64 { return rows - 1 - row }),
 	}
+	h.inputs[0].Segments = slices.Repeat(h.inputs[0].Segments, h.times)
 }
 
 func (h *hostBed) input(memory []byte, order func(int64) int64) *joincore.Relation {
@@ -163,14 +165,14 @@ func (h *hostBed) close() error {
 	return err
 }
 
-// plan joins the inputs by their keys: each row has one partner. summed adds the payload of
+// plan joins the inputs by their keys: each probe row has one partner. summed adds the payload of
 // both up on the devices; otherwise the rows return.
 func (h *hostBed) plan(summed bool) *joincore.Plan {
 	p := &joincore.Plan{
 		Root: &joincore.Join{
 			Kind: joincore.Inner, Left: &joincore.Scan{Input: 0}, Right: &joincore.Scan{Input: 1},
 			Keys: []joincore.KeyPair{{Left: joincore.ColumnRef{Input: 0}, Right: joincore.ColumnRef{Input: 1}, Class: joincore.KeyInt}},
-			Rows: float64(h.rows),
+			Rows: float64(h.result()),
 		},
 		Output: []joincore.ColumnRef{{Input: 0, Column: 1}, {Input: 1, Column: 1}},
 	}
@@ -186,6 +188,9 @@ func (h *hostBed) plan(summed bool) *joincore.Plan {
 	}
 	return p
 }
+
+// result is the rows of the join.
+func (h *hostBed) result() int64 { return h.rows * int64(h.times) }
 
 // Batches of results: how many there are, their rows, and the bytes of a row at most.
 const (
@@ -217,8 +222,8 @@ func (h *hostBed) execute(ctx context.Context, p device.Provider, summed bool) (
 		return 0, stats, err
 	}
 	took := time.Since(start)
-	want := uint64(h.rows) * uint64(h.rows-1) / 2
-	if summed && (s.rows.Load() != 1 || s.first[0] != want || s.first[1] != want || s.first[2] != uint64(h.rows)) || !summed && s.rows.Load() != h.rows {
+	want := uint64(h.rows) * uint64(h.rows-1) / 2 * uint64(h.times)
+	if summed && (s.rows.Load() != 1 || s.first[0] != want || s.first[1] != want || s.first[2] != uint64(h.result())) || !summed && s.rows.Load() != h.result() {
 		return 0, stats, fmt.Errorf("wrong result: %d rows, %v, not %d", s.rows.Load(), s.first, want)
 	}
 	return float64(took) / float64(time.Millisecond), stats, nil

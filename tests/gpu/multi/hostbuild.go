@@ -19,15 +19,16 @@ import (
 	"gpujoin/tests/measure"
 )
 
-// builds are joins of two inputs of the same size in host memory, by each strategy: how large a
-// build side may become before another strategy is faster.
+// builds are joins of two inputs in host memory, by each strategy: how large a build side may become before
+// another strategy is faster.
 type builds struct {
-	sizes []float64 // GB of each input
+	sizes []float64 // GB of the build side
+	times int       // by which the probe side is larger
 	ms    map[buildKey]float64
 	notes []string
 }
 
-// buildKey names a measured join: the size of each input and the strategy.
+// buildKey names a measured join: the size of the build side and the strategy.
 type buildKey struct {
 	gb  float64
 	how string
@@ -68,12 +69,12 @@ func rowsOf(gb float64) int64 { return int64(gb * 1e9 / hostRow) }
 // inputs, their partitions in host memory, and as much as an input for the rest.
 const hostTimes = 5
 
-// measureHostBuild measures joins of inputs of the same size by each strategy.
+// measureHostBuild measures joins of build sides of some sizes by each strategy.
 func (b *bench) measureHostBuild(ctx context.Context) error {
-	t := &builds{ms: map[buildKey]float64{}}
+	t := &builds{times: b.times, ms: map[buildKey]float64{}}
 	for _, gb := range b.builds {
-		if memory := measure.MemoryBytes(); memory > 0 && hostTimes*gb*1e9 > float64(memory) {
-			fmt.Printf("inputs of %g GB are left out: the machine has %.0f GB\n", gb, float64(memory)/1e9)
+		if memory := measure.MemoryBytes(); memory > 0 && (hostTimes+float64(b.times-1))*gb*1e9 > float64(memory) {
+			fmt.Printf("build sides of %g GB are left out: the machine has %.0f GB\n", gb, float64(memory)/1e9)
 			continue
 		}
 		t.sizes = append(t.sizes, gb)
@@ -82,12 +83,15 @@ func (b *bench) measureHostBuild(ctx context.Context) error {
 		return nil
 	}
 	h := newHostBed(rowsOf(t.sizes[len(t.sizes)-1]))
+	h.times = b.times
 	err := b.timeProviders(ctx, h, t)
 	if err = errors.Join(err, h.close()); err != nil {
 		return err
 	}
-	if err := b.timeExchange(ctx, h, t); err != nil {
-		return err
+	if t.times == 1 {
+		if err := b.timeExchange(ctx, h, t); err != nil {
+			return err
+		}
 	}
 	b.results = append(b.results, t.results()...)
 	err = t.print()
@@ -216,8 +220,8 @@ func (t *builds) results() (list []measure.Result) {
 				continue
 			}
 			r := measure.Result{
-				Name: fmt.Sprintf("host-build %g GB", gb), Engine: how, Ms: []float64{ms},
-				Values: map[string]float64{"rows": float64(rowsOf(gb)), "gb/s": 2 * gb / ms * 1e3},
+				Name: t.name(gb), Engine: how, Ms: []float64{ms},
+				Values: map[string]float64{"rows": float64(rowsOf(gb)), "gb/s": float64(1+t.times) * gb / ms * 1e3},
 			}
 			if one > 0 {
 				r.Values[ofOne] = measure.Round(ms/one, 3)
@@ -228,11 +232,19 @@ func (t *builds) results() (list []measure.Result) {
 	return list
 }
 
+// name names the joins of a size in the document.
+func (t *builds) name(gb float64) string {
+	if t.times == 1 {
+		return fmt.Sprintf("host-build %g GB", gb)
+	}
+	return fmt.Sprintf("host-build %g x %g GB", gb, gb*float64(t.times))
+}
+
 // print prints one table: a line for each size, and a column for each strategy.
 func (t *builds) print() error {
-	rows := []string{"each input, GB\trows\t" + strings.Join(buildStrategies, ", ms\t") + ", ms\tfastest\tof one"}
+	rows := []string{"build side, GB\trows\tprobe side, GB\t" + strings.Join(buildStrategies, ", ms\t") + ", ms\tfastest\tof one"}
 	for _, gb := range t.sizes {
-		line, best, least := []string{strconv.FormatFloat(gb, 'g', -1, 64), strconv.FormatInt(rowsOf(gb), 10)}, "", 0.0
+		line, best, least := []string{strconv.FormatFloat(gb, 'g', -1, 64), strconv.FormatInt(rowsOf(gb), 10), strconv.FormatFloat(gb*float64(t.times), 'g', -1, 64)}, "", 0.0
 		for _, how := range buildStrategies {
 			ms, ok := t.ms[buildKey{gb, how}]
 			if !ok {

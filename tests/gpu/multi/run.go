@@ -33,6 +33,7 @@ type bench struct {
 	builds   []float64 // GB
 	tpchSF   float64
 	budget   int64 // of each device of host-build; 0: all
+	times    int   // by which host-build has more probe rows than build rows
 	cases    []joinCase
 	sweep    []string // axes; nil: none
 	tune     []mgj.Options
@@ -113,6 +114,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		rows    = flags.Int64("host-rows", 1<<28, "rows of each input of the joins of inputs in host memory")
 		builds  = flags.String("build-gb", "4,8,16,24,32,40", "host-build: sizes of each input, in 10^9 bytes, by commas")
 		sf      = flags.Float64("tpch-sf", 100, "tpch: scale factor of the joins' rows; bars are for 100")
+		times   = flags.Int("probe-times", 1, "host-build: by how many times the probe side is larger than the build side")
 		budget  = flags.Float64("budget-gb", 0, "host-build: memory that joins have on each device, in 10^9 bytes; 0: as much as there is")
 		repeats = flags.Int("repeats", 5, "timed exchanges of each kind; the median counts")
 		out     = flags.String("json", "build/bench-multi.json", "where the results are written")
@@ -129,7 +131,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	}
 	b := &bench{
 		repeats: max(*repeats, 1), hostRows: *rows,
-		phases: *phases, unified: *umj, shrink: max(*shrink, 1), budget: int64(*budget * 1e9),
+		phases: *phases, unified: *umj, shrink: max(*shrink, 1), budget: int64(*budget * 1e9), times: max(*times, 1),
 	}
 	var err error
 	if b.devices, err = ordinals(*devices); err != nil {
@@ -167,6 +169,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	run.Parameter("build_gb", *builds)
 	run.Parameter("tpch_sf", b.tpchSF)
 	run.Parameter("budget_gb", *budget)
+	run.Parameter("probe_times", b.times)
 	fmt.Println(run)
 	for _, p := range parts {
 		if chosen != nil && !slices.Contains(chosen, p.name) {
