@@ -20,7 +20,7 @@ type Stats struct {
 
 	// Of a plan that devices of a machine with several were to execute:
 	Strategy       string        // by which devices have executed it, a costmodel.Strategy's name; "": it has none
-	StrategyReason string        // why that is not the strategy that is demanded; "": it is, or none is
+	StrategyReason string        // why that is not the strategy that is demanded, or the method of transfers; "": it is, or none is
 	Predicted      time.Duration // of JoinTime, by package costmodel, for that strategy; 0: not predicted
 	Devices        int           // that have executed it together; 0: one, as always
 	Alone          string        // why one device has executed it; "": several have

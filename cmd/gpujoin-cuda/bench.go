@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"gpujoin/joincore/cuda/links"
+	"gpujoin/joincore/cuda/transferjoin"
 	"gpujoin/sidecar/config"
 )
 
@@ -45,10 +46,23 @@ func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) er
 		sizes   = flags.String("sizes", "16MB,256MB,2GB", "sizes of transfers, separated by commas")
 		repeats = flags.Int("repeats", 5, "timed transfers of each kind; the median is reported")
 		unified = flags.Bool("unified", false, "also measure methods that migrate pages, up to 1 GB")
+		join    = flags.Bool("join", false, "measure joins of inputs that reach the GPU by each method")
+		rows    = flags.Int64("rows", 1<<27, "with join, rows of the probe side; the build side has a sixteenth")
 		file    = flags.String("json", "", "also write the results to this file")
 	)
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *join {
+		w, err := transferjoin.Sized(*rows)
+		if err != nil {
+			return err
+		}
+		report, err := transferjoin.Measure(ctx, transferjoin.Config{Ordinal: *device, Workload: w, Repeats: *repeats, Unified: *unified})
+		if report == nil {
+			return err
+		}
+		return errors.Join(err, report.Print(out), writeJSON(*file, report))
 	}
 	cfg := links.MethodsConfig{Ordinal: *device, Repeats: *repeats, Unified: *unified}
 	for text := range strings.SplitSeq(*sizes, ",") {
@@ -63,7 +77,7 @@ func benchTransfer(ctx context.Context, args []string, out, errOut io.Writer) er
 		return err
 	}
 	// After an error, prints what was measured before it.
-	return errors.Join(err, report.Print(out), write(*file, func() ([]byte, error) { return json.MarshalIndent(report, "", "  ") }))
+	return errors.Join(err, report.Print(out), writeJSON(*file, report))
 }
 
 // benchMesh measures the links between all GPUs that this process sees.
@@ -88,6 +102,11 @@ func benchMesh(ctx context.Context, args []string, out, errOut io.Writer) error 
 		return err
 	}
 	return errors.Join(err, facts.Print(out), write(*file, facts.Encode))
+}
+
+// writeJSON writes a report, if the file has a name.
+func writeJSON(file string, report any) error {
+	return write(file, func() ([]byte, error) { return json.MarshalIndent(report, "", "  ") })
 }
 
 // write writes results to a file, if it has a name.

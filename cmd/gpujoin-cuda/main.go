@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/sidecar/worker/child"
 	"gpujoin/version"
 )
@@ -31,6 +32,7 @@ func main() {
 	rates := flag.String("rates", "", "file of measured rates of devices; none: use default rates")
 	devices := flag.Int("devices", 0, "maximum number of devices of a join; 0: as many as pay")
 	strategy := flag.String("strategy", "auto", "how devices execute a join together, where they can: "+strings.Join(costmodel.Strategies(), ", "))
+	transfer := flag.String("transfer-method", "auto", "how inputs reach a device: "+strings.Join(links.MethodNames(), ", "))
 	mesh := flag.String("mesh", "", "file of measured connections of devices; none: devices do not copy from each other")
 	always := flag.Bool("always", false, "run each join on all idle devices, whether that pays or not: for tests")
 	each := flag.Int("each", 1, "how often to open each device, for tests of several devices on a machine that has one")
@@ -40,6 +42,11 @@ func main() {
 		fmt.Fprintf(os.Stderr, "gpujoin-cuda: -strategy: %v\n", err)
 		os.Exit(2)
 	}
-	s := settings{memory: *memory, keep: *keep, slabs: *slabs, codes: *codes, rates: *rates, devices: *devices, strategy: how, mesh: *mesh, always: *always, each: *each}
+	method, err := links.ParseMethod(*transfer)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "gpujoin-cuda: -transfer-method: %v\n", err)
+		os.Exit(2)
+	}
+	s := settings{memory: *memory, keep: *keep, slabs: *slabs, codes: *codes, rates: *rates, devices: *devices, strategy: how, method: method, mesh: *mesh, always: *always, each: *each}
 	os.Exit(child.Main(func(log *slog.Logger) (*child.Machine, error) { return open(s, log) }))
 }

@@ -14,6 +14,7 @@ import (
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/sidecar/config"
 	"gpujoin/sidecar/worker/child"
 )
@@ -28,9 +29,10 @@ type settings struct {
 	devices int    // of a job, at most; 0: as many as pay
 	// strategy is how devices execute a join together, where they can.
 	strategy costmodel.Strategy
-	mesh     string // file of how devices are connected; "": not to be found out
-	always   bool   // jobs run on all idle devices, for tests
-	each     int    // how often each device is opened, for tests
+	method   links.Method // by which inputs reach a device; "": as suits the platform
+	mesh     string       // file of how devices are connected; "": not to be found out
+	always   bool         // jobs run on all idle devices, for tests
+	each     int          // how often each device is opened, for tests
 }
 
 // open opens all devices that are visible to this process and for which the kernels
@@ -43,7 +45,7 @@ func open(s settings, log *slog.Logger) (*child.Machine, error) {
 	if len(infos) == 0 {
 		return nil, errors.New("the driver reports no device")
 	}
-	links := connections(s, infos, log) // measures idle devices, so before they are opened
+	connected := connections(s, infos, log) // measures idle devices, so before they are opened
 	m := &child.Machine{Codes: s.codes, Jobs: child.JobDevices{Most: s.devices, Strategy: s.strategy, Always: s.always}}
 	var failed error
 	var providers []*cuda.Provider
@@ -65,7 +67,7 @@ func open(s settings, log *slog.Logger) (*child.Machine, error) {
 	if m.Devices == nil {
 		return nil, errors.New(strings.ReplaceAll(failed.Error(), "\n", "; ")) // status reports show one line
 	}
-	links.describe(m, providers)
+	connected.describe(m, providers)
 	return m, nil
 }
 
@@ -81,7 +83,7 @@ func openDevice(s settings, info driver.Info, log *slog.Logger, peers []int) (ch
 		return child.Device{}, nil, err
 	}
 	p, err := cuda.New(cuda.Config{
-		Ordinal: info.Ordinal, Budget: budget, SlabBytes: s.slabs, Peers: peers,
+		Ordinal: info.Ordinal, Budget: budget, SlabBytes: s.slabs, Peers: peers, Method: s.method,
 		Keep: func(mapped int64) int64 {
 			n, _ := config.ParseSize(s.keep, mapped) // it is a size
 			return n

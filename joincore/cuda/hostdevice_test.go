@@ -10,6 +10,8 @@ import (
 
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/links"
+	"gpujoin/joincore/device"
+	"gpujoin/testsupport/suite"
 )
 
 // What a coherent platform does is tried where the device sees page-locked
@@ -35,12 +37,14 @@ func TestCoherentMemoryIsPulled(t *testing.T) {
 		}
 	}
 	p.platform.HostPageTables = true
-	st, err := p.context.NewStream()
+	d, err := p.Open(&suite.Arena{}, device.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.Close()
-	at, err := p.arena.Take(2 << 20)
+	defer d.Close()
+	w := d.(*execution).workspace
+	st := w.upload.stream
+	at, err := w.Alloc(2 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +55,7 @@ func TestCoherentMemoryIsPulled(t *testing.T) {
 	for _, n := range []int{1, 7, 4096, 1<<20 - 9} {
 		clear(to)
 		want := append(make([]byte, 5), from[3:3+n]...)
-		err := p.hostToDevice(st, at+driver.Ptr(1), from[3:3+n])
+		err := w.copyIn(t.Context(), at+driver.Ptr(1), from[3:3+n])
 		if err := errors.Join(err, p.deviceToHost(st, to[5:5+n], at+1), st.Sync(t.Context())); err != nil {
 			t.Fatal(err)
 		}

@@ -45,6 +45,9 @@ type Config struct {
 	// executions, of the bytes that the provider has mapped; nil: none stay. An execution that
 	// needs the memory gets it.
 	Keep func(mapped int64) int64
+	// Method is how inputs that are not on the device reach it; "": as suits the platform. If the
+	// platform does not have it, transfers are as with "", and executions say why.
+	Method links.Method
 	// Uncompiled is told why a program that is used often gets no kernel of its own; nil:
 	// nothing is.
 	Uncompiled func(error)
@@ -92,7 +95,12 @@ func New(cfg Config) (*Provider, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	p.general.Specialise(rowid.Specialise{Text: kernels.Fixed, Failed: cfg.Uncompiled})
-	if p.platform.Choose(false) == links.Coherence {
+	if p.demanded = cfg.Method; cfg.Method != "" {
+		if p.unable = p.platform.Unable(cfg.Method); p.unable == "" {
+			p.method = cfg.Method
+		}
+	}
+	if p.method.Pulls() || p.platform.Choose(false) == links.Coherence {
 		if p.threads, err = links.LoadThreads(c); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
@@ -170,10 +178,14 @@ var locked pageLocks
 
 // Register page-locks mapped memory, so that it is copied directly. Until then,
 // or if Register fails, copies use the platform's method for unregistered
-// memory. Memory is locked once for all devices: if several providers register
+// memory. Nothing is locked if inputs are transferred by a method for pageable memory.
+// Memory is locked once for all devices: if several providers register
 // the same memory, it stays locked until each has released it. Call release
 // when no execution reads or writes the memory any more.
 func (p *Provider) Register(mem []byte) (release func(), err error) {
+	if !p.method.PageLocks() {
+		return func() {}, nil
+	}
 	return register(p.platform, mem, &p.registered, func() (func(), error) {
 		return locked.take(mem, func() (func(), error) { return lockPages(p.context, mem) })
 	})
@@ -278,7 +290,7 @@ func (p *Provider) Close() error {
 		errs = append(errs, s.close())
 	}
 	p.workspaces, p.idle = nil, nil
-	return errors.Join(append(errs, p.general.Close(), p.arena.Close(), p.context.Close())...)
+	return errors.Join(append(errs, p.general.Close(), p.threads.Close(), p.arena.Close(), p.context.Close())...)
 }
 
 var _ device.Provider = (*Provider)(nil)
@@ -287,7 +299,10 @@ var _ device.Provider = (*Provider)(nil)
 type gpu struct {
 	context    *driver.Context
 	platform   links.Platform
-	threads    *links.Threads // that pull, where the platform wants that
+	demanded   links.Method   // by which inputs should reach the device; "": as suits the platform
+	method     links.Method   // the same where the platform has it, else ""
+	unable     string         // why it has not
+	threads    *links.Threads // that pull, where the platform or the method wants that
 	general    *rowid.Kernels
 	outOfCore  *outofcore.Device
 	registered ranges
@@ -311,15 +326,6 @@ func (g *gpu) transferMethod(b []byte) links.Method {
 
 // pageLocked reports whether memory is page-locked for copies of the device.
 func (g *gpu) pageLocked(b []byte) bool { return g.registered.holds(b) || slabs.holds(b) }
-
-// hostToDevice queues a direct copy from host memory that needs no staging. The
-// memory must not change until the stream has been synchronised.
-func (g *gpu) hostToDevice(s *driver.Stream, to driver.Ptr, from []byte) error {
-	if g.transferMethod(from) == links.Coherence {
-		return g.threads.Move(s, to, links.Address(from), int64(len(from)))
-	}
-	return s.CopyIn(to, from)
-}
 
 // deviceToHost queues a direct copy to host memory that needs no staging.
 func (g *gpu) deviceToHost(s *driver.Stream, to []byte, from driver.Ptr) error {

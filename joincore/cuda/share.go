@@ -206,7 +206,7 @@ func (p *part) uploadPart(ctx context.Context, low, high int64) error {
 			if from >= to {
 				return nil
 			}
-			return p.workspace.copyIn(ctx, p.column.Values+driver.Ptr((first+from)*width), s.Columns[p.number].Values[from*width:to*width])
+			return p.workspace.copyInput(ctx, p.column.Values+driver.Ptr((first+from)*width), s.Columns[p.number].Values[from*width:to*width])
 		})
 	})
 	if err == nil && p.column.Validity != 0 {

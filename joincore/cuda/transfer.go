@@ -9,7 +9,6 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
-	"gpujoin/joincore/cuda/links"
 )
 
 // follow makes a transfer stream wait for all steps so far.
@@ -28,23 +27,10 @@ func (w *workspace) batched(queue func() error) error {
 	return errors.Join(err, l.batch.Queue(l.stream), w.queueDeviceCopies())
 }
 
-// copyIn queues a copy on the stream of uploads, either directly or staged through
-// the transfer stream's buffer.
+// copyIn queues a copy on the stream of uploads as suits the platform: directly, or staged through the
+// transfer stream's buffer.
 func (w *workspace) copyIn(ctx context.Context, to driver.Ptr, from []byte) error {
-	l := w.upload
-	switch method := w.gpu.transferMethod(from); {
-	case method == links.Pinned && l.batching:
-		l.batch.Add(to, from)
-		if l.batch.Len() < driver.BatchCopies {
-			return nil
-		}
-		return l.batch.Queue(l.stream)
-	case method != links.Staged:
-		return w.gpu.hostToDevice(l.stream, to, from)
-	}
-	return w.fill(ctx, to, int64(len(from)), 1, func(buffer []byte, at int64) error {
-		return hostinput.InPieces(len(buffer), func(low, high int) { copy(buffer[low:high], from[at+int64(low):]) })
-	})
+	return w.copyBy(ctx, w.gpu.transferMethod(from), to, from)
 }
 
 // fill queues a transfer of bytes that write makes, given where in them it is,

@@ -303,7 +303,7 @@ func (v *view) loadValues(ctx context.Context, j int, c *column, runs []resident
 	}
 	return v.workspace.batched(func() error {
 		return v.eachMissing(runs, func(s *joincore.Segment, first int64) error {
-			return v.workspace.copyIn(ctx, c.Values+driver.Ptr(first*width), s.Columns[j].Values[:int64(s.Rows)*width])
+			return v.workspace.copyInput(ctx, c.Values+driver.Ptr(first*width), s.Columns[j].Values[:int64(s.Rows)*width])
 		})
 	})
 }
@@ -319,7 +319,7 @@ func (v *view) loadValidity(ctx context.Context, j int, at driver.Ptr, runs []re
 		piece := 8 * (l.scratchBytes / 2)
 		for row := int64(0); row < int64(s.Rows); row += piece {
 			n := min(piece, int64(s.Rows)-row)
-			if err := v.workspace.copyIn(ctx, l.scratch.Base(), bits[row/8:(row+n+7)/8]); err != nil {
+			if err := v.workspace.copyInput(ctx, l.scratch.Base(), bits[row/8:(row+n+7)/8]); err != nil {
 				return err
 			}
 			if err := l.queue.Unpack(l.scratch.Base(), n, to+driver.Ptr(row)); err != nil {
@@ -361,10 +361,10 @@ func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 			offsets += driver.Ptr(driver.Lines(4 * int64(s.Rows+1)))
 			heap += driver.Ptr(driver.Lines(int64(len(vector.Heap))))
 		}()
-		if err := v.workspace.copyIn(ctx, offsets, vector.Values[:4*(s.Rows+1)]); err != nil {
+		if err := v.workspace.copyInput(ctx, offsets, vector.Values[:4*(s.Rows+1)]); err != nil {
 			return err
 		}
-		if err := v.workspace.copyIn(ctx, heap, vector.Heap); err != nil {
+		if err := v.workspace.copyInput(ctx, heap, vector.Heap); err != nil {
 			return err
 		}
 		return v.workspace.upload.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(spanBytes*first))

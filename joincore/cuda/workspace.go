@@ -27,9 +27,13 @@ type workspace struct {
 	peer     *driver.Stream    // copies from other devices; nil: it reaches none
 	copied   atomic.Int64      // bytes that this execution copied from them
 	side     sideStream
-	sender   *phj.Sender // of rows that devices exchange; made on first use
-	streams  []*driver.Stream
-	staging  *driver.Host // for descriptors and counts of divisions
+	managed  [2]*driver.Managed // through which inputs reach the device, by methods of managed memory; made on first use
+	back     *driver.Stream     // on which its pages migrate back
+	// otherwise is why the execution does not transfer inputs by the method that is demanded.
+	otherwise atomic.Pointer[string]
+	sender    *phj.Sender // of rows that devices exchange; made on first use
+	streams   []*driver.Stream
+	staging   *driver.Host // for descriptors and counts of divisions
 
 	loading sync.Mutex // guards the upload stream; taken before mu, and after a view's
 
@@ -257,6 +261,7 @@ func (s *workspace) empty() {
 		l.empty()
 	}
 	s.copied.Store(0)
+	s.otherwise.Store(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.arena.Rewind(0)
@@ -280,7 +285,7 @@ func (s *workspace) close() error {
 	for _, e := range append(s.idle, s.events...) {
 		errs = append(errs, e.Close())
 	}
-	errs = append(errs, s.staging.Free())
+	errs = append(errs, s.staging.Free(), s.managed[0].Free(), s.managed[1].Free())
 	if s.sender != nil {
 		errs = append(errs, s.sender.Close())
 	}

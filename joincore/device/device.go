@@ -227,6 +227,19 @@ func (p *pending[T]) outcome(ctx context.Context) (T, error) {
 	return p.value, p.err
 }
 
+// Transferring is a provider whose device reads no memory of the host but by transfers.
+type Transferring interface {
+	// TransferMethods returns the methods by which inputs can reach the device, and the others
+	// with the reason.
+	TransferMethods() []TransferMethod
+}
+
+// TransferMethod is a way in which inputs reach a device.
+type TransferMethod struct {
+	Name   string
+	Reason string // why the device does not have it; "": it has
+}
+
 // Checker is a provider that does not execute every plan.
 type Checker interface {
 	// Check returns an error that wraps ErrUnsupported where the provider

@@ -102,6 +102,9 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Checked, inputs 
 		if d, ok := dev.(meeting); ok {
 			stats.Met = d.Met()
 		}
+		if d, ok := dev.(transferring); ok {
+			stats.StrategyReason = d.TransferReason()
+		}
 		explainAlgorithms(plan.Algorithm, stats.Joins)
 		if n := len(stats.Joins); n > 0 {
 			root, gather := &stats.Joins[n-1], x.gather()
@@ -126,6 +129,12 @@ type exchanging interface {
 type meeting interface {
 	// Met returns how long the execution has waited there for the last one of the others.
 	Met() time.Duration
+}
+
+// transferring is a device whose inputs are to reach it by a certain method.
+type transferring interface {
+	// TransferReason returns why some were transferred by another method, or "".
+	TransferReason() string
 }
 
 // explainAlgorithms makes the joins that a forced algorithm did not execute,

@@ -51,6 +51,7 @@ func (f *fragment) run(plan *joincore.Checked, sink func(member int) joincore.Si
 	x.stats.Sent += out.Sent
 	x.stats.Hops = max(x.stats.Hops, out.Hops)
 	x.stats.Met = max(x.stats.Met, out.Met)
+	x.stats.StrategyReason = cmp.Or(x.stats.StrategyReason, out.StrategyReason)
 	if err == nil {
 		f.note(&out)
 	}
@@ -84,6 +85,7 @@ func (f *fragment) add(to, s *joincore.Stats) {
 	to.Sent += s.Sent
 	to.Hops = max(to.Hops, s.Hops)
 	to.Met = max(to.Met, s.Met)
+	to.StrategyReason = cmp.Or(to.StrategyReason, s.StrategyReason)
 	to.RowsOut += s.RowsOut
 	to.BytesOut += s.BytesOut
 	to.JoinTime = max(to.JoinTime, s.JoinTime)

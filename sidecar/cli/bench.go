@@ -37,14 +37,19 @@ after each transfer. If the machine does not support a method, the table shows
 the reason. While a daemon serves, the GPU needs free memory for the largest
 size.
 
+With --join, a join of inputs in host memory is executed by each method, and its
+rate is printed beside what "Pump Up the Volume" (SIGMOD 2020) says of the method.
+
 The worker program measures. It is found and checked as for serving.`,
-		Example: "  gpujoind bench transfer --sizes 16MB,1GB --json transfer.json",
+		Example: "  gpujoind bench transfer --sizes 16MB,1GB --json transfer.json\n  gpujoind bench transfer --join --unified",
 		Args:    noArgs,
 	}
 	settings := settingsOf(cmd)
 	cmd.Flags().Int("device", 0, "number of the GPU")
 	cmd.Flags().String("sizes", "16MB,256MB,2GB", "sizes of transfers, separated by commas")
 	cmd.Flags().Int("repeats", 5, "timed transfers of each kind; the median is reported")
+	cmd.Flags().Bool("join", false, "measure joins of inputs that reach the GPU by each method")
+	cmd.Flags().Int64("rows", 1<<27, "with --join, rows of the probe side; the build side has a sixteenth")
 	cmd.Flags().Bool("unified", false, "also measure methods that migrate pages, up to 1 GB")
 	cmd.Flags().String("json", "", "also write the results to this file")
 	cmd.RunE = func(*cobra.Command, []string) error { return c.runWorker(cmd, settings) }

@@ -38,8 +38,9 @@ case "$*" in *--device=7*) echo "there is no device 7" >&2; exit 9;; esac
 		code int
 		want string
 	}{
-		"as it is":        {"", ExitOK, "bench transfer --device=0 --json= --repeats=5 --sizes=16MB,256MB,2GB --unified=false\nsecret= devices=2 loading=EAGER\n"},
-		"with arguments":  {"--sizes 1GB --device 1 --unified --repeats 3 --json x.json", ExitOK, "bench transfer --device=1 --json=x.json --repeats=3 --sizes=1GB --unified=true\n"},
+		"as it is":        {"", ExitOK, "bench transfer --device=0 --join=false --json= --repeats=5 --rows=134217728 --sizes=16MB,256MB,2GB --unified=false\nsecret= devices=2 loading=EAGER\n"},
+		"with arguments":  {"--sizes 1GB --device 1 --unified --repeats 3 --json x.json", ExitOK, "bench transfer --device=1 --join=false --json=x.json --repeats=3 --rows=134217728 --sizes=1GB --unified=true\n"},
+		"joins":           {"--join --rows 1000000", ExitOK, "bench transfer --device=0 --join=true --json= --repeats=5 --rows=1000000 --sizes=16MB,256MB,2GB --unified=false\nsecret= devices=2 loading=EAGER\n"},
 		"it fails":        {"--device 7", ExitFailure, "there is no device 7\n"},
 		"right checksum":  {"--cuda-checksum " + right, ExitOK, "loading=EAGER\n"},
 		"other checksum":  {"--cuda-checksum " + wrong, ExitFailure, "gpujoin-cuda: unusable worker program: "},

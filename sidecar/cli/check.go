@@ -43,7 +43,7 @@ socket.`,
 		if err != nil {
 			return err
 		}
-		able := askStrategies(cfg)
+		able := askAbility(cfg)
 		results, code := c.runChecks(cfg, able)
 		if *asJSON {
 			err = printResults(c.out, results, able)
@@ -65,9 +65,9 @@ type result struct {
 	Text  string `json:"text"` // what was found, or is wrong
 }
 
-// runChecks runs all checks, and returns the exit code for them. able are the devices that have
-// strategies.
-func (c *command) runChecks(cfg *config.Config, able []deviceStrategies) (results []result, code int) {
+// runChecks runs all checks, and returns the exit code for them. able is what devices
+// can do.
+func (c *command) runChecks(cfg *config.Config, able ability) (results []result, code int) {
 	used, whose := inUse(cfg)
 	for _, check := range []struct {
 		name string
@@ -84,7 +84,8 @@ func (c *command) runChecks(cfg *config.Config, able []deviceStrategies) (result
 		{"huge pages", checkHugePages, ExitFailure},
 		{"provider cpu", checkProvider, ExitFailure},
 		{"provider cuda", func(cfg *config.Config) (string, error) { return checkCUDA(cfg, c.environ) }, ExitFailure},
-		{"strategies", func(*config.Config) (string, error) { return strategiesText(able), nil }, ExitFailure},
+		{"strategies", func(*config.Config) (string, error) { return able.strategiesText(), nil }, ExitFailure},
+		{"transfer methods", func(*config.Config) (string, error) { return able.methodsText(), nil }, ExitFailure},
 		{"daemon", checkDaemon, ExitNoDaemon},
 	} {
 		text, err := check.run(cfg)
@@ -112,14 +113,15 @@ func printChecks(out io.Writer, results []result) error {
 	return w.Flush()
 }
 
-// printResults prints results as JSON, with the strategies as a list.
-func printResults(out io.Writer, results []result, able []deviceStrategies) error {
+// printResults prints results as JSON, with strategies and methods as lists.
+func printResults(out io.Writer, results []result, able ability) error {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
 		Checks     []result           `json:"checks"`
 		Strategies []deviceStrategies `json:"strategies"`
-	}{results, able})
+		Methods    []deviceMethods    `json:"transfer_methods"`
+	}{results, able.strategies, able.methods})
 }
 
 func checkConfig(cfg *config.Config) (string, error) {

@@ -16,55 +16,101 @@ type deviceStrategies struct {
 	Strategies []executor.Strategy `json:"strategies"`
 }
 
-// askStrategies asks the running daemon, whose worker knows its devices and their links: measuring
-// these takes too long for a check. It returns none if there is no daemon, or no GPU that is ready.
-func askStrategies(cfg *config.Config) []deviceStrategies {
-	status, err := daemonStatus(cfg)
-	if err != nil {
-		return []deviceStrategies{} // another check reports that
-	}
-	return ableDevices(status.Devices)
+// deviceMethods are how inputs can be transferred to a device.
+type deviceMethods struct {
+	Provider string            `json:"provider"`
+	Device   int               `json:"device"`
+	Methods  []executor.Method `json:"methods"`
 }
 
-// ableDevices returns the devices that have strategies.
-func ableDevices(devices []executor.Device) []deviceStrategies {
-	able := []deviceStrategies{}
+// ability is what devices can do: the strategies and the methods of those that have some.
+type ability struct {
+	strategies []deviceStrategies
+	methods    []deviceMethods
+}
+
+// askAbility asks the running daemon, whose worker knows its devices and their links: measuring
+// these takes too long for a check. It returns none if there is no daemon, or no GPU that is ready.
+func askAbility(cfg *config.Config) ability {
+	status, err := daemonStatus(cfg)
+	if err != nil { // another check reports that
+		return abilityOf(nil)
+	}
+	return abilityOf(status.Devices)
+}
+
+// abilityOf returns what devices can do.
+func abilityOf(devices []executor.Device) ability {
+	able := ability{[]deviceStrategies{}, []deviceMethods{}}
 	for _, d := range devices {
 		if len(d.Strategies) > 0 {
-			able = append(able, deviceStrategies{d.Provider, d.Number, d.Strategies})
+			able.strategies = append(able.strategies, deviceStrategies{d.Provider, d.Number, d.Strategies})
+		}
+		if len(d.Methods) > 0 {
+			able.methods = append(able.methods, deviceMethods{d.Provider, d.Number, d.Methods})
 		}
 	}
 	return able
 }
 
-// strategiesText describes what jobs can be executed by, once if that is the same on all devices.
-func strategiesText(able []deviceStrategies) string {
-	var texts []string
-	for _, d := range able {
-		texts = append(texts, listText(d.Strategies))
+// strategiesText describes what jobs can be executed by.
+func (a ability) strategiesText() string {
+	devices, texts := []int{}, []string{}
+	for _, d := range a.strategies {
+		list := waysList{}
+		for _, s := range d.Strategies {
+			list.add(s.Name, s.Reason)
+		}
+		devices, texts = append(devices, d.Device), append(texts, list.text())
 	}
+	return devicesText(devices, texts)
+}
+
+// methodsText describes what inputs can be transferred by.
+func (a ability) methodsText() string {
+	devices, texts := []int{}, []string{}
+	for _, d := range a.methods {
+		list := waysList{}
+		for _, m := range d.Methods {
+			list.add(m.Name, m.Reason)
+		}
+		devices, texts = append(devices, d.Device), append(texts, list.text())
+	}
+	return devicesText(devices, texts)
+}
+
+// devicesText joins the texts of devices, or returns one of them if they are the same.
+func devicesText(devices []int, texts []string) string {
 	if same := slices.Compact(slices.Clone(texts)); len(same) < 2 {
 		return strings.Join(same, "")
 	}
-	for i, d := range able {
-		texts[i] = fmt.Sprintf("device %d: %s", d.Device, texts[i])
+	for i, d := range devices {
+		texts[i] = fmt.Sprintf("device %d: %s", d, texts[i])
 	}
 	return strings.Join(texts, "; ")
 }
 
-// listText lists the strategies that are possible, and the others by their reasons.
-func listText(list []executor.Strategy) string {
-	var reasons []string
-	byReason := map[string][]string{}
-	for _, s := range list {
-		if byReason[s.Reason] == nil {
-			reasons = append(reasons, s.Reason)
-		}
-		byReason[s.Reason] = append(byReason[s.Reason], s.Name)
+// waysList is ways to do something, by the reason why they are not possible: "" if they are.
+type waysList struct {
+	reasons  []string
+	byReason map[string][]string
+}
+
+func (l *waysList) add(name, reason string) {
+	if l.byReason == nil {
+		l.byReason = map[string][]string{}
 	}
+	if l.byReason[reason] == nil {
+		l.reasons = append(l.reasons, reason)
+	}
+	l.byReason[reason] = append(l.byReason[reason], name)
+}
+
+// text lists the ways that are possible, and the others by their reasons.
+func (l *waysList) text() string {
 	var parts []string
-	for _, why := range reasons {
-		names := strings.Join(byReason[why], ", ")
+	for _, why := range l.reasons {
+		names := strings.Join(l.byReason[why], ", ")
 		if why != "" {
 			names = fmt.Sprintf("not %s: %s", names, why)
 		}

@@ -30,7 +30,28 @@ func TestStrategiesText(t *testing.T) {
 			"device 0: alone, replicate, divide; not exchange: why; device 2: alone, replicate, divide, exchange",
 		},
 	} {
-		if got := strategiesText(ableDevices(c.devices)); got != c.want {
+		if got := abilityOf(c.devices).strategiesText(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A check names the methods by which inputs can be transferred, and of the others the reason.
+func TestMethodsText(t *testing.T) {
+	m := func(name, reason string) executor.Method { return executor.Method{Name: name, Reason: reason} }
+	gpu := func(number int, methods ...executor.Method) executor.Device {
+		return executor.Device{Provider: "cuda", Number: number, Methods: methods}
+	}
+	for name, c := range map[string]struct {
+		devices []executor.Device
+		want    string
+	}{
+		"cores":     {[]executor.Device{{Provider: "cpu"}}, ""},
+		"one":       {[]executor.Device{gpu(0, m("staged", ""), m("coherence", "why"), m("prefetch", ""))}, "staged, prefetch; not coherence: why"},
+		"the same":  {[]executor.Device{gpu(0, m("staged", "")), gpu(1, m("staged", ""))}, "staged"},
+		"different": {[]executor.Device{gpu(0, m("pinned", "")), gpu(3, m("pinned", "why"))}, "device 0: pinned; device 3: not pinned: why"},
+	} {
+		if got := abilityOf(c.devices).methodsText(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -47,6 +47,7 @@ func (l *loader) build() *Config {
 		CUDAKeep:     l.share("cuda_keep", 0),
 		CUDADevices:  l.integer("cuda_devices", 0, 64),
 		CUDAStrategy: l.choice("cuda_strategy", "auto", "alone", "replicate", "divide", "exchange", "spread"),
+		CUDATransfer: l.choice("cuda_transfer_method", "auto", "pageable", "staged", "dynamic", "pinned", "zero-copy", "coherence", "prefetch", "migration"),
 		CUDAMesh:     l.path("cuda_mesh"),
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
 		LogFormat:    l.choice("log_format", "text", "json"),

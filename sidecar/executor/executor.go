@@ -120,6 +120,15 @@ type Device struct {
 	// Strategies are how jobs that begin on the device can be executed, while all others are idle;
 	// none are known of one that is not ready, and of cores.
 	Strategies []Strategy `json:"strategies,omitempty"`
+	// Methods are how inputs can be transferred to the device; none are known of one that is not
+	// ready, and of cores.
+	Methods []Method `json:"transfer_methods,omitempty"`
+}
+
+// Method is a way in which inputs are transferred to a device: joincore/cuda/links has its names.
+type Method struct {
+	Name   string `json:"method"`
+	Reason string `json:"reason,omitempty"` // why the device does not have it; "": it has
 }
 
 // Strategy is a way to execute jobs on the devices of a machine: joincore/costmodel has its names.

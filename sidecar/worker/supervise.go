@@ -104,6 +104,9 @@ func (p *process) status(ctx context.Context, timeout time.Duration) (*report, e
 		for _, s := range d.GetStrategies()[:min(len(d.GetStrategies()), maxStrategies)] {
 			device.Strategies = append(device.Strategies, executor.Strategy{Name: clip(s.GetName(), maxName), Reason: clip(s.GetReason(), maxNote)})
 		}
+		for _, m := range d.GetMethods()[:min(len(d.GetMethods()), maxStrategies)] {
+			device.Methods = append(device.Methods, executor.Method{Name: clip(m.GetName(), maxName), Reason: clip(m.GetReason(), maxNote)})
+		}
 		if d.GetUnused() != "" {
 			device.State, device.Reason = executor.StateBroken, clip(d.GetUnused(), maxNote)
 		}
@@ -150,7 +153,7 @@ func rate(gbps float64) float64 {
 // Limits on the status that a child may report.
 const (
 	maxDevices    = 64
-	maxStrategies = 16 // of a device
+	maxStrategies = 16 // of a device, and methods
 	maxLinks      = 1024
 	maxName       = 64
 	maxNote       = 256

@@ -228,7 +228,7 @@ func (r *Remote) Devices() []executor.Device {
 		d.State = r.state
 		if r.state != executor.StateReady {
 			d.Used, d.Resident, d.Kept, d.Jobs, d.Queued, d.Reason = 0, 0, 0, 0, 0, ""
-			d.Strategies = nil
+			d.Strategies, d.Methods = nil, nil
 		}
 		if r.reason != nil {
 			d.Reason = r.reason.Error()

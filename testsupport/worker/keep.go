@@ -82,6 +82,7 @@ func (k *resident) Contents(visit func(content uint64, bytes int64)) {
 type seeing struct {
 	device.Chunked
 	resident *resident
+	reading
 }
 
 // Import implements device.Device.
@@ -94,6 +95,7 @@ func (s *seeing) Import(input int, r *joincore.Relation) (device.Space, error) {
 type seeingBulk struct {
 	device.Bulk
 	resident *resident
+	reading
 }
 
 // Import implements device.Device.

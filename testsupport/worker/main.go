@@ -12,7 +12,8 @@
 // the suffix ":divide" partitions the two inputs of a join together with others. One with
 // the suffix ":team" executes whole steps, and exchanges rows with the other devices of a job; with
 // ":team=FILE", if all have such a suffix and FILE exists when they meet, they remove FILE and
-// hang. What devices have read stays on them. The flag --strategy is that of gpujoin-cuda; others are ignored.
+// hang. What devices have read stays on them. The flags --strategy and --transfer-method are those of
+// gpujoin-cuda; others are ignored.
 package main
 
 import (
@@ -36,18 +37,26 @@ import (
 
 func main() {
 	os.Exit(child.Main(func(*slog.Logger) (*child.Machine, error) {
-		m, err := machine(os.Getenv("CUDA_VISIBLE_DEVICES"))
-		if i := slices.Index(os.Args, "--strategy"); err == nil && i >= 0 && i+1 < len(os.Args) {
-			m.Jobs.Strategy, err = costmodel.ParseStrategy(os.Args[i+1])
+		m, err := machine(os.Getenv("CUDA_VISIBLE_DEVICES"), reading{argument("--transfer-method")})
+		if name := argument("--strategy"); err == nil && name != "" {
+			m.Jobs.Strategy, err = costmodel.ParseStrategy(name)
 		}
 		return m, err
 	}))
 }
 
+// argument returns the value of a flag, or "".
+func argument(name string) string {
+	if i := slices.Index(os.Args, name); i >= 0 && i+1 < len(os.Args) {
+		return os.Args[i+1]
+	}
+	return ""
+}
+
 // linkGB is the rate of copies between two devices, in GB/s, by which their work is predicted.
 const linkGB = 10
 
-func machine(visible string) (*child.Machine, error) {
+func machine(visible string, reads reading) (*child.Machine, error) {
 	m := &child.Machine{Codes: 64 << 20, Jobs: child.JobDevices{Always: true, PeerGB: linkGB}}
 	for text := range strings.SplitSeq(visible, ",") {
 		text, fault, _ := strings.Cut(text, ":")
@@ -58,16 +67,16 @@ func machine(visible string) (*child.Machine, error) {
 		}
 		n := len(m.Devices)
 		fault, file, _ := strings.Cut(fault, "=")
-		var p device.Provider = &simulated{Provider: cpu.New(), number: n, fault: fault, file: file}
+		var p device.Provider = &simulated{Provider: cpu.New(), number: n, fault: fault, file: file, reading: reads}
 		switch fault {
 		case "memory":
 			p = full{p}
 		case "words":
-			p = words{&simulated{Provider: &bulk.Provider{Inner: cpu.New()}, number: n}}
+			p = words{&simulated{Provider: &bulk.Provider{Inner: cpu.New()}, number: n, reading: reads}}
 		case "divide":
-			p = dividing{&simulated{Provider: cpu.New(), number: n}}
+			p = dividing{&simulated{Provider: cpu.New(), number: n, reading: reads}}
 		case "team":
-			p = newExchanging(n, file)
+			p = newExchanging(n, file, reads)
 		}
 		m.Devices = append(m.Devices, child.Device{
 			Provider: p, Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,

@@ -21,6 +21,7 @@ type simulated struct {
 	file   string // whose existence causes the fault
 	lost   atomic.Pointer[gone]
 	resident
+	reading
 }
 
 // Lost tells the worker whether the device still works.
@@ -63,13 +64,13 @@ func (s *simulated) Open(mem joincore.Memory, o device.Options) (device.Device, 
 	}
 	chunked, ok := d.(device.Chunked)
 	if !ok {
-		whole := seeingBulk{d.(device.Bulk), &s.resident}
+		whole := seeingBulk{d.(device.Bulk), &s.resident, s.reading}
 		if r, ok := d.(exchangeReport); ok {
 			return &seeingTeam{whole, r}, nil
 		}
 		return &whole, nil
 	}
-	chunked = &seeing{chunked, &s.resident}
+	chunked = &seeing{chunked, &s.resident, s.reading}
 	switch {
 	case s.fault == "hang" && os.Remove(s.file) == nil:
 		return &faulty{chunked, func() error { select {} }}, nil
@@ -113,7 +114,7 @@ type exchanging struct {
 
 // newExchanging returns such a device. It hangs when it meets others, in the device's work for all,
 // if a file exists; "": it never does.
-func newExchanging(number int, file string) exchanging {
+func newExchanging(number int, file string, reads reading) exchanging {
 	m := &bulk.Member{Provider: bulk.Provider{Inner: cpu.New()}}
 	m.Hook = func(_ context.Context, when bulk.Moment, _ int) error {
 		if when == bulk.At && file != "" && os.Remove(file) == nil {
@@ -121,7 +122,7 @@ func newExchanging(number int, file string) exchanging {
 		}
 		return nil
 	}
-	return exchanging{&simulated{Provider: m, number: number}, m}
+	return exchanging{&simulated{Provider: m, number: number, reading: reads}, m}
 }
 
 // Meets implements multi's team.

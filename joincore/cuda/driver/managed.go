@@ -46,19 +46,24 @@ func (m *Managed) Bytes() []byte { return unsafe.Slice((*byte)(m.at), m.n) }
 // DevicePointer returns the device's address of the memory.
 func (m *Managed) DevicePointer() Ptr { return Ptr(uintptr(m.at)) }
 
-// ToDevice queues the migration of all pages to the device.
-func (m *Managed) ToDevice(s *Stream) error { return m.prefetch(s, C.CUdevice(m.c.info.Ordinal)) }
-
-// ToHost queues the migration of all pages to the host.
-func (m *Managed) ToHost(s *Stream) error { return m.prefetch(s, C.CU_DEVICE_CPU) }
-
-func (m *Managed) prefetch(s *Stream, to C.CUdevice) error {
-	return m.c.note(failure("cuMemPrefetchAsync", int(C.gj_prefetch(contextHandle(m.c.ctx), C.CUdeviceptr(uintptr(m.at)),
-		C.size_t(m.n), to, streamHandle(s.stream)))))
+// ToDevice queues the migration of the pages of the first n bytes to the device.
+func (m *Managed) ToDevice(s *Stream, n int64) error {
+	return m.prefetch(s, n, C.CUdevice(m.c.info.Ordinal))
 }
 
-// Free releases the memory. No stream may use it any more.
+// ToHost queues the migration of the pages of the first n bytes to the host.
+func (m *Managed) ToHost(s *Stream, n int64) error { return m.prefetch(s, n, C.CU_DEVICE_CPU) }
+
+func (m *Managed) prefetch(s *Stream, n int64, to C.CUdevice) error {
+	return m.c.note(failure("cuMemPrefetchAsync", int(C.gj_prefetch(contextHandle(m.c.ctx), C.CUdeviceptr(uintptr(m.at)),
+		C.size_t(n), to, streamHandle(s.stream)))))
+}
+
+// Free releases the memory, if m is not nil. No stream may use it any more.
 func (m *Managed) Free() error {
+	if m == nil {
+		return nil
+	}
 	return m.c.with("cuMemFree", func() error { return cu.MemFree(cu.DevicePtr(uintptr(m.at))) })
 }
 
@@ -72,6 +77,12 @@ func (c *Context) HostPageTables() (bool, error) {
 // host and device access them.
 func (c *Context) ConcurrentManaged() (bool, error) {
 	return c.has(C.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
+}
+
+// HostAddresses reports whether the device accesses page-locked memory at the host's
+// addresses of it.
+func (c *Context) HostAddresses() (bool, error) {
+	return c.has(C.CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)
 }
 
 func (c *Context) has(a C.CUdevice_attribute) (bool, error) {

@@ -1,8 +1,15 @@
 package links
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Platform describes how a device can access host memory.
 type Platform struct {
 	HostRegister      bool  `json:"host_register"`      // memory can be page-locked after it was mapped
+	HostAddresses     bool  `json:"host_addresses"`     // kernels access such memory at the host's addresses
 	PageableAccess    bool  `json:"pageable_access"`    // kernels may access any memory, by whatever means
 	HostPageTables    bool  `json:"host_page_tables"`   // they do so in hardware, without migrating pages
 	ConcurrentManaged bool  `json:"concurrent_managed"` // managed pages migrate individually, on access
@@ -64,7 +71,25 @@ func (p Platform) moving(what string, bytes int64, unified bool) string {
 	return ""
 }
 
-// Method is a method of transfer between host and device.
+// JoinUnified is the most managed memory of all executions on a device: inputs pass through it
+// in pieces, so that joins of any size stay within the limits of such memory.
+const JoinUnified = 64 << 20
+
+// Unable returns why inputs of joins do not reach the device by a method, or "". Joins have more
+// conditions than Absent: they read page-locked memory at the host's addresses, and never have pages
+// of the process itself migrate.
+func (p Platform) Unable(m Method) string {
+	switch {
+	case m == ZeroCopy && p.HostRegister && !p.HostAddresses:
+		return "the device has addresses of its own for page-locked memory"
+	case m == Coherence && p.PageableAccess && !p.HostPageTables:
+		return "the device reaches pageable memory only by migrating its pages"
+	}
+	return p.Absent(m, JoinUnified, true)
+}
+
+// Method is a method of transfer between host and device. The zero value leaves the choice to the
+// platform.
 type Method string
 
 // Methods, push methods first.
@@ -83,6 +108,42 @@ const (
 func Methods() []Method {
 	return []Method{Pageable, Staged, Dynamic, Pinned, ZeroCopy, Coherence, Prefetch, Migration}
 }
+
+// names are the methods' names in settings, in the order of Methods.
+var names = [...]string{"pageable", "staged", "dynamic", "pinned", "zero-copy", "coherence", "prefetch", "migration"}
+
+// MethodNames returns what ParseMethod accepts.
+func MethodNames() []string { return append([]string{"auto"}, names[:]...) }
+
+// ParseMethod returns the method of a name in settings; "auto" is the zero value.
+func ParseMethod(name string) (Method, error) {
+	if i := slices.Index(names[:], name); i >= 0 {
+		return Methods()[i], nil
+	}
+	if name != "auto" {
+		return "", fmt.Errorf("%q is none of %s", name, strings.Join(MethodNames(), ", "))
+	}
+	return "", nil
+}
+
+// Name returns the method's name in settings.
+func (m Method) Name() string {
+	if i := slices.Index(Methods(), m); i >= 0 {
+		return names[i]
+	}
+	return "auto"
+}
+
+// PageLocks reports whether the method wants host memory to be page-locked before it is copied.
+func (m Method) PageLocks() bool { return m == "" || m == Pinned || m == ZeroCopy }
+
+// Pulls reports whether kernels read the memory of the host.
+func (m Method) Pulls() bool {
+	return m == ZeroCopy || m == Coherence || m.Unified()
+}
+
+// Unified reports whether the method is one of managed memory.
+func (m Method) Unified() bool { return m == Prefetch || m == Migration }
 
 // Direction is the direction of a transfer: In, host to device, or Out, device to host.
 type Direction string

@@ -61,7 +61,7 @@ func (b *bench) takeMemory() (err error) {
 	if b.total, err = b.arena.Take(8); err != nil {
 		return err
 	}
-	b.near, err = mapHost(most)
+	b.near, err = MapHost(most)
 	return err
 }
 
@@ -76,6 +76,9 @@ func (b *bench) close() error {
 // PlatformOf returns the platform of a device.
 func PlatformOf(c *driver.Context) (p Platform, err error) {
 	p.HostRegister, p.PageableAccess = c.Info().HostRegister, c.Info().PageableAccess
+	if p.HostAddresses, err = c.HostAddresses(); err != nil {
+		return p, err
+	}
 	if p.HostPageTables, err = c.HostPageTables(); err != nil {
 		return p, err
 	}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapHost maps n bytes of a shared memfd, as the daemon maps its extents.
-func mapHost(n int64) ([]byte, error) {
+// MapHost maps n bytes of a shared memfd, as the daemon maps its extents.
+func MapHost(n int64) ([]byte, error) {
 	fd, err := unix.MemfdCreate("gpujoin-bench", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("memfd: %w", err)

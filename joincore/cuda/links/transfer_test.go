@@ -49,7 +49,7 @@ func TestSharedCoversEverythingOnce(t *testing.T) {
 }
 
 func TestMapHost(t *testing.T) {
-	b, err := mapHost(1 << 16)
+	b, err := MapHost(1 << 16)
 	if err != nil {
 		t.Fatal(err)
 	}

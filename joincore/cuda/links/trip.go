@@ -99,7 +99,7 @@ func (b *bench) unified(m Method, n int64) (*trip, error) {
 	}
 	t := b.pulls(managed.Bytes(), managed.DevicePointer(), managed.Free, "")
 	t.back = func(ctx context.Context) error {
-		if err := managed.ToHost(b.stream); err != nil {
+		if err := managed.ToHost(b.stream, n); err != nil {
 			return err
 		}
 		return b.stream.Sync(ctx)
@@ -107,7 +107,7 @@ func (b *bench) unified(m Method, n int64) (*trip, error) {
 	if m == Prefetch {
 		t.far = managed.DevicePointer()
 		t.move = func(ctx context.Context, _ Direction) error {
-			if err := managed.ToDevice(b.stream); err != nil {
+			if err := managed.ToDevice(b.stream, n); err != nil {
 				return err
 			}
 			return b.finish(ctx)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gpujoin/joincore"
@@ -279,5 +280,7 @@ func (t *team) note(stats *joincore.Stats) {
 	if stats.Strategy == chosen && len(t.members) == len(t.devices) {
 		stats.Predicted = time.Duration(t.ms * float64(time.Millisecond))
 	}
-	stats.StrategyReason = t.reason
+	// What there is says why inputs were transferred by another method than the settings demand.
+	reasons := slices.DeleteFunc([]string{t.reason, stats.StrategyReason}, func(why string) bool { return why == "" })
+	stats.StrategyReason = strings.Join(reasons, "; ")
 }

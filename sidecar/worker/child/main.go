@@ -133,6 +133,7 @@ type server struct {
 	machine *Machine
 	queues  []*deviceQueue
 	able    [][]*control.Strategy // of each device, as Machine.strategies returns them
+	methods [][]*control.Strategy // of each device, as Machine.methods returns them
 	pool    *pool
 	memo    *textcodes.Memo // nil: none
 	log     *slog.Logger
@@ -143,6 +144,7 @@ func newServer(machine *Machine, log *slog.Logger) *server {
 	registrars := make([]*registrar, len(machine.Devices))
 	for i, d := range machine.Devices {
 		s.queues, s.able = append(s.queues, newDeviceQueue(d)), append(s.able, machine.strategies(i))
+		s.methods = append(s.methods, machine.methods(i))
 		if r, ok := d.Provider.(Registrar); ok {
 			registrars[i] = &registrar{Registrar: r}
 		}
@@ -162,7 +164,7 @@ func (s *server) Status(_ context.Context, r *control.StatusRequest) (*control.S
 	reply := &control.StatusReply{Contents: s.contents(r.GetVersion())}
 	for i, q := range s.queues {
 		d := q.status()
-		d.Strategies = s.able[i]
+		d.Strategies, d.Methods = s.able[i], s.methods[i]
 		var notes []string
 		if q.Note != "" {
 			notes = append(notes, q.Note)

@@ -2,6 +2,7 @@ package child
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
+	"gpujoin/sidecar/worker/control"
 )
 
 // linked is a device that exchanges rows with those whose memory it reaches.
@@ -78,5 +80,44 @@ func TestStrategies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// transferring is a device with methods of transfer.
+type transferring struct {
+	device.Provider
+	methods []device.TransferMethod
+}
+
+func (t transferring) TransferMethods() []device.TransferMethod { return t.methods }
+
+// TestMethods: a status has the methods of transfer of those devices that have any.
+func TestMethods(t *testing.T) {
+	d := startDaemon(t, transferring{cpu.New(), []device.TransferMethod{{Name: "staged"}, {Name: "coherence", Reason: "why"}}}, slog.New(slog.DiscardHandler))
+	reply, err := d.srv.Status(t.Context(), &control.StatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reply.GetDevices()[0].GetMethods(); len(got) != 2 || got[0].GetName() != "staged" || got[0].GetReason() != "" || got[1].GetName() != "coherence" || got[1].GetReason() != "why" {
+		t.Errorf("%v", got)
+	}
+	m := &Machine{Devices: []Device{{Provider: cpu.New()}}}
+	if got := m.methods(0); got != nil {
+		t.Errorf("cores have %v", got)
+	}
+}
+
+// TestReasonOfTransfers: why inputs were transferred otherwise than is demanded stands behind why the
+// strategy is not the one that is.
+func TestReasonOfTransfers(t *testing.T) {
+	for _, c := range []struct{ strategy, transfer, want string }{
+		{"", "", ""}, {"not divide: a", "", "not divide: a"}, {"", "not staged: b", "not staged: b"}, {"not divide: a", "not staged: b", "not divide: a; not staged: b"},
+	} {
+		job := &team{choice: choice{reason: c.strategy}}
+		stats := joincore.Stats{StrategyReason: c.transfer}
+		job.note(&stats)
+		if stats.StrategyReason != c.want {
+			t.Errorf("%+v: %q", c, stats.StrategyReason)
+		}
 	}
 }

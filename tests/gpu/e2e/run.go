@@ -31,6 +31,8 @@ type options struct {
 	devices int
 	// strategy is how several GPUs execute a job together, where they can.
 	strategy string
+	// transfer is how inputs reach a GPU.
+	transfer string
 	parts    string
 	queries  string
 	kept     bool // measure queries over kept columns instead
@@ -55,6 +57,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.IntVar(&o.runs, "runs", 3, "runs of each query in each mode; the median counts")
 	flags.IntVar(&o.workers, "workers", defaultWorkers(), "parallel workers of a query, beside its leader")
 	flags.IntVar(&o.devices, "devices", 1, "most GPUs of a job: with more than 1, each query also runs on several GPUs and is compared with one")
+	flags.StringVar(&o.transfer, "transfer-method", "auto", "how inputs reach a GPU: a value of the daemon's cuda-transfer-method")
 	flags.StringVar(&o.strategy, "strategy", "auto", "how several GPUs execute a job together, where they can: a value of the daemon's cuda-strategy")
 	flags.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run")
 	flags.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")

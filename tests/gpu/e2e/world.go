@@ -136,13 +136,14 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	if o.devices > 1 {
 		one["cuda-memory"] = "40%" // two daemons share the GPUs
 	}
+	one["cuda-transfer-method"] = o.transfer
 	cuda, err := w.cuda(ctx, "cuda", one)
 	if err != nil {
 		return w, err
 	}
 	w.modes = []*mode{native, cpu, cuda}
 	if o.devices > 1 {
-		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-memory": "40%"}
+		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-transfer-method": o.transfer, "cuda-memory": "40%"}
 		maps.Copy(more, memory)
 		several, err := w.cuda(ctx, "several", more)
 		if err != nil {
