@@ -8,7 +8,7 @@ WITH_CUDA := tools/with-cuda.sh
 
 # Packages and test programs whose tests need a device. worker.test contains the
 # tests of sidecar/worker.
-GPU_PACKAGES := . outofcore driver rowid columnar columnar/phj columnar/selector links fabric mgj
+GPU_PACKAGES := . outofcore driver rowid columnar columnar/phj columnar/selector links transferjoin fabric mgj
 GPU_TESTS := cuda outofcore driver rowid columnar phj selector links fabric worker
 GPU_PROGRAMS := check gpu gpujoin-cuda
 

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	programs = flag.String("programs", "", "with -only gpu: what to run of phj, columnar, rowid, selector, driver, links, cuda, outofcore, worker, e2e, large, with commas between; none: all")
+	programs = flag.String("programs", "", "with -only gpu: what to run of phj, columnar, rowid, selector, driver, links, transferjoin, cuda, outofcore, worker, e2e, large, with commas between; none: all")
 	within   = flag.Duration("within", 0, "with -only gpu: what is not done by then is stopped; 0: each step has its own limit alone")
 )
 
@@ -51,7 +51,7 @@ func gpuSteps() ([]step, error) {
 		g.only = strings.Split(*programs, ",")
 	}
 	for _, name := range g.only {
-		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "driver", "links", "cuda", "outofcore", "worker", "e2e", "large"}, name) {
+		if !slices.Contains(kernelPrograms, name) && !slices.Contains([]string{"selector", "driver", "links", "transferjoin", "cuda", "outofcore", "worker", "e2e", "large"}, name) {
 			return nil, fmt.Errorf("there is no program %q", name)
 		}
 	}
@@ -59,6 +59,7 @@ func gpuSteps() ([]step, error) {
 		[]step{{"gpu", "device", findDevice}},
 		g.tests("driver", time.Minute),
 		g.tests("links", 2*time.Minute),
+		g.tests("transferjoin", 3*time.Minute),
 		g.together("short", kernelPrograms, 90*time.Second, nil, "-test.short"),
 		g.tests("selector", 2*time.Minute, "-test.short"),
 		g.tests("cuda", 3*time.Minute),
@@ -197,6 +198,7 @@ func multiSteps() []step {
 		[]step{{"gpu", "device", findDevice}},
 		g.tests("driver", time.Minute, "-test.run", "Peer|Devices?$"),
 		g.tests("links", 2*time.Minute),
+		g.tests("transferjoin", 3*time.Minute),
 		g.tests("fabric", 5*time.Minute),
 		g.tests("mgj", 7*time.Minute),
 	)
