@@ -28,6 +28,14 @@ func (p *Provider) TransferMethods() (list []device.TransferMethod) {
 	return list
 }
 
+// methodNote returns why inputs are not transferred by the method that is demanded, or "".
+func (p *Provider) methodNote() string {
+	if p.unable == "" {
+		return ""
+	}
+	return fmt.Sprintf("inputs are not transferred by the method %s: %s", p.demanded.Name(), p.unable)
+}
+
 // TransferReason returns why some inputs were not transferred by the method that was demanded; "":
 // all were, or none was.
 func (e *execution) TransferReason() string {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"gpujoin/joincore"
@@ -163,12 +164,12 @@ func TestReasonsOfOtherTransfers(t *testing.T) {
 		}
 	}
 	p := byMethod(t, "")
-	if got := run(p, r, r); got != "" {
-		t.Errorf("nothing is demanded: %q", got)
+	if got := run(p, r, r); got != "" || strings.Contains(p.Note(), "method") {
+		t.Errorf("nothing is demanded: %q, %q", got, p.Note())
 	}
 	p.demanded, p.unable = links.Coherence, "there is no such link"
-	if got := run(p, r, r); got != "not coherence: there is no such link" {
-		t.Errorf("%q", got)
+	if got := run(p, r, r); got != "not coherence: there is no such link" || !strings.Contains(p.Note(), "by the method coherence: there is no such link") {
+		t.Errorf("%q, %q", got, p.Note())
 	}
 }
 

@@ -163,7 +163,7 @@ func (p *Provider) Check(plan *joincore.Checked) error { return program.CheckPla
 
 // Note returns which optional feature is unavailable, and why, or "".
 func (p *Provider) Note() string {
-	notes := slices.DeleteFunc([]string{p.outOfCore.Note(), p.refusal}, func(note string) bool { return note == "" })
+	notes := slices.DeleteFunc([]string{p.outOfCore.Note(), p.refusal, p.methodNote()}, func(note string) bool { return note == "" })
 	return strings.Join(notes, "; ")
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,14 +137,14 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	if o.devices > 1 {
 		one["cuda-memory"] = "40%" // two daemons share the GPUs
 	}
-	one["cuda-transfer-method"] = o.transfer
+	one["cuda-transfer-method"] = cmp.Or(o.transfer, "auto")
 	cuda, err := w.cuda(ctx, "cuda", one)
 	if err != nil {
 		return w, err
 	}
 	w.modes = []*mode{native, cpu, cuda}
 	if o.devices > 1 {
-		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-transfer-method": o.transfer, "cuda-memory": "40%"}
+		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-transfer-method": cmp.Or(o.transfer, "auto"), "cuda-memory": "40%"}
 		maps.Copy(more, memory)
 		several, err := w.cuda(ctx, "several", more)
 		if err != nil {
