@@ -27,9 +27,9 @@ func unfitForTeam(spec *device.JoinSpec) string {
 // unfitForSpread returns the reason why devices cannot join with one table of all of them, "" if they
 // can. The probe side may come in any number of parts.
 func unfitForSpread(spec *device.JoinSpec) string {
-	any := *spec
-	any.ProbeInput = true
-	return unfitForMaterialised(&any)
+	input := *spec
+	input.ProbeInput = true
+	return unfitForMaterialised(&input)
 }
 
 // travelling returns what a side keeps whose rows other devices read: row ids of one device mean
