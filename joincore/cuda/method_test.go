@@ -20,16 +20,7 @@ import (
 // byMethod returns a provider to which inputs are transferred by a method, if it has that.
 func byMethod(t *testing.T, m links.Method) *Provider {
 	t.Helper()
-	p, err := New(Config{Budget: 256 << 20, Streams: 4, Method: m})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return opened(t, Config{Budget: 256 << 20, Streams: 4, Method: m})
 }
 
 // By each method random trees, of texts and NULLs too, return the right rows. Where the device does

@@ -69,7 +69,13 @@ func (p *poisoned) Open(mem joincore.Memory, opt device.Options) (device.Device,
 
 func provider(t *testing.T, budget int64) *Provider {
 	t.Helper()
-	p, err := New(Config{Budget: budget, Streams: 4})
+	return opened(t, Config{Budget: budget, Streams: 4})
+}
+
+// opened returns a provider that is closed when the test ends.
+func opened(t *testing.T, c Config) *Provider {
+	t.Helper()
+	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		case s.meets(n) && s.How == costmodel.Divide:
 			ms += divideWeight * r.Materialisation(d).MS
 		case s.meets(n):
-			ms += exchangeWeight * (r.Materialisation(d).MS + residentBytes(&d)*(devices-1)/devices/s.PeerGB/perMS)
+			ms += r.Materialisation(d).MS + residentBytes(&d)*(devices-1)/devices/s.PeerGB/perMS
 		case plain:
 			ms += r.Materialisation(d).MS
 		default: // such joins use late materialisation
@@ -248,12 +248,11 @@ func (s *Spread) throughMS(in float64, r *costmodel.DeviceRates) float64 {
 	return max(0, in-float64(s.Held)) / (bothWays * r.LinkInGB) / perMS
 }
 
-// exchangeWeight is by how much longer than predicted for a device alone, and for what it sends, a join
-// takes whose rows devices exchange; divideWeight is the same of a join that devices partition through the memory of the host, if
-// what they have partitioned stays on them. Two H200 with links of 54 GB/s joined two inputs of 8, 16 and 24 GB each, of 16 bytes a row,
-// in 174.8, 355.6 and 555.8 ms, and in 191.6, 382.4 and 610.0 ms (exchange and divide of bench-multi's host-build, 53209d3e). With these
-// weights, predictions are within 6 % of that.
-const exchangeWeight, divideWeight = 1.0, 2.5
+// divideWeight is by how much longer than predicted for a device alone a join takes that devices partition through the
+// memory of the host, if what they have partitioned stays on them. Two H200 with links of 54 GB/s joined two inputs of 8, 16 and
+// 24 GB each, of 16 bytes a row, in 191.6, 382.4 and 610.0 ms, and exchanged their rows in 174.8, 355.6 and 555.8 ms (divide and
+// exchange of bench-multi's host-build, 53209d3e). The predictions for both are within 10 % of that.
+const divideWeight = 2.5
 
 // residentBytes returns the bytes of the keys and the payload of both sides of a join.
 func residentBytes(j *costmodel.Resident) (bytes float64) {

@@ -70,7 +70,7 @@ func TestPredictionsOfSeveralDevices(t *testing.T) {
 }
 
 // The predictions for an exchange are within a tenth of the times measured on two H200 (bench-multi's
-// host-build; exec's constant is made from them).
+// host-build).
 func TestPredictionsOfAnExchange(t *testing.T) {
 	rates := costmodel.DefaultDeviceRates
 	rates.LinkInGB, rates.LinkOutGB = 54, 54

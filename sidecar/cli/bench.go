@@ -38,7 +38,7 @@ the reason. While a daemon serves, the GPU needs free memory for the largest
 size.
 
 With --join, a join of inputs in host memory is executed by each method, and its
-rate is printed beside what "Pump Up the Volume" (SIGMOD 2020) says of the method.
+rate is printed next to what "Pump Up the Volume" (SIGMOD 2020) says of the method.
 
 The worker program measures. It is found and checked as for serving.`,
 		Example: "  gpujoind bench transfer --sizes 16MB,1GB --json transfer.json\n  gpujoind bench transfer --join --unified",

@@ -40,7 +40,7 @@ type SpreadTable struct {
 	entered []spreadCounters
 }
 
-// spreadCounters is the memory that kernels change beside the table.
+// spreadCounters is the memory that kernels change in addition to the table.
 type spreadCounters struct {
 	Repeats, Full, Results uint64
 }

@@ -39,7 +39,7 @@ const (
 	// leastUnitBits keeps units from running full by chance: with four rows for five slots, the
 	// expected number of rows is less than the slots by 14 times its standard deviation.
 	leastUnitBits = 12
-	// linkBytes is what the table takes for a build row beside its slots.
+	// linkBytes is what the table takes for a build row in addition to its slots.
 	linkBytes = 4
 	// SpreadLeast is the least bytes that a table takes for a build row on all devices.
 	SpreadLeast = slotBytes*5/4 + linkBytes

@@ -10,7 +10,7 @@ import (
 )
 
 // A table has two slots a row, or five for four rows where memory lacks. Each device has as many units as
-// its memory holds beside links, and leaves a quarter of it.
+// its memory holds in addition to links, and leaves a quarter of it.
 func TestShapesOfSpreadTables(t *testing.T) {
 	const gb, plenty = 1 << 30, 1 << 40
 	for name, c := range map[string]struct {

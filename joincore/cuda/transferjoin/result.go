@@ -50,7 +50,7 @@ func (r *result) check(want sums) error {
 	return nil
 }
 
-// hostMemory is what the join itself needs beside the device's memory.
+// hostMemory is the host memory that the join itself needs.
 type hostMemory struct{}
 
 // Alloc implements joincore.Memory.

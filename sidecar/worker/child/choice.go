@@ -54,11 +54,13 @@ type choice struct {
 // among them: each of the list could run it alone.
 func (m *Machine) choose(plan *joincore.Checked, inputs []*joincore.Relation, list []int) choice {
 	c := m.demanded(plan, inputs, list)
-	c.ms = m.predictChoice(plan, inputs, c)
+	if c.ms == 0 {
+		c.ms = m.predictChoice(plan, inputs, c)
+	}
 	return c
 }
 
-// demanded returns the same without a prediction: by the strategy that the settings demand, if the
+// demanded returns the same, with a prediction only if that was needed: by the strategy that the settings demand, if the
 // job can be executed so.
 func (m *Machine) demanded(plan *joincore.Checked, inputs []*joincore.Relation, list []int) choice {
 	j, most := &m.Jobs, m.Jobs.atMost(list)

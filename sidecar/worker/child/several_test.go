@@ -255,7 +255,7 @@ func TestExchangeIsChosen(t *testing.T) {
 }
 
 // TestExchangeOfLargeInputs: of a plan of several joins, whose inputs devices do not partition, the rows of one join are
-// exchanged where no device holds its build side beside the other inputs. Where each does, its build side is replicated.
+// exchanged where no device holds its build side and the other inputs. Where each does, its build side is replicated.
 func TestExchangeOfLargeInputs(t *testing.T) {
 	for _, c := range []struct {
 		peerGB     float64
