@@ -25,13 +25,10 @@ type residentColumn struct {
 // stride returns the bytes of a row's value.
 func (c *residentColumn) stride() int64 {
 	if c.texts {
-		return spanBytes
+		return rowid.SpanBytes
 	}
 	return int64(c.Width)
 }
-
-// spanBytes is what a text takes beside its heap: an address and a length.
-const spanBytes = 16
 
 // keptColumn is a column of an input with rows that have a content.
 type keptColumn struct {

@@ -15,6 +15,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
@@ -155,7 +156,7 @@ func checkView(t *testing.T, e *execution, v *view, parts []keptRows, columns []
 		}
 		width := int64(keptTypes[j].Width)
 		if keptTypes[j].Kind == joincore.Varlena {
-			width = spanBytes
+			width = rowid.SpanBytes
 		}
 		values := download(t, e, c.Values, width*v.rows)
 		var valid []byte

@@ -137,7 +137,7 @@ func TestMethodsCopyTheBytes(t *testing.T) {
 
 // The first reason is that of an execution, and no later one has it.
 func TestReasonsOfOtherTransfers(t *testing.T) {
-	r := suite.Keyed(5000, func(row int) uint64 { return uint64(row) })
+	r := suite.Keyed(300, func(row int) uint64 { return uint64(row) })
 	run := func(p *Provider, inputs ...*joincore.Relation) string {
 		return suite.Check(t, "", p, suite.PairPlan(r, r), inputs, 100, exec.Options{}).StrategyReason
 	}

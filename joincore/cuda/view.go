@@ -244,7 +244,7 @@ func (v *view) Bytes(columns []int) int64 {
 			continue
 		}
 		offsets, heaps := v.textBytes(j)
-		n += driver.Lines(spanBytes*v.rows) + offsets + heaps
+		n += driver.Lines(rowid.SpanBytes*v.rows) + offsets + heaps
 	}
 	return n
 }
@@ -343,7 +343,7 @@ func (v *view) textBytes(j int) (offsets, heaps int64) {
 // loadTexts uploads the segments' heaps and turns their offsets into spans. A
 // heap may be larger or smaller than its offsets imply.
 func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
-	if c.Values, err = v.take(j, spanBytes*v.rows); err != nil {
+	if c.Values, err = v.take(j, rowid.SpanBytes*v.rows); err != nil {
 		return err
 	}
 	offsetBytes, heapBytes := v.textBytes(j)
@@ -367,6 +367,6 @@ func (v *view) loadTexts(ctx context.Context, j int, c *column) (err error) {
 		if err := v.workspace.copyInput(ctx, heap, vector.Heap); err != nil {
 			return err
 		}
-		return v.workspace.upload.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(spanBytes*first))
+		return v.workspace.upload.queue.Spans(offsets, heap, int64(len(vector.Heap)), int64(s.Rows), c.Values+driver.Ptr(rowid.SpanBytes*first))
 	})
 }

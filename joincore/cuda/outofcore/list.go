@@ -5,7 +5,6 @@ package outofcore
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
@@ -44,27 +43,16 @@ func (l *list) UploadNumbers(ctx context.Context, to Uploader) (driver.Ptr, erro
 // uploadByNumber gathers the values of rows by row id on the host while they are
 // uploaded, and expands their validity to one byte per row.
 func uploadByNumber(ctx context.Context, to Uploader, input *hostinput.Input, rows Rows, j int) (c rowid.Column, err error) {
-	desc, count := input.Relation.Columns[j], rows.Count()
-	if desc.Kind != joincore.Fixed {
-		return c, fmt.Errorf("gather of variable-length values by row id: %w", joincore.ErrUnsupported)
+	c.Width = input.Relation.Columns[j].Width
+	if input.Relation.Columns[j].Kind == joincore.Varlena {
+		c.Values, err = uploadTexts(ctx, to, input, rows, j)
+	} else {
+		c.Values, err = uploadValues(ctx, to, input, rows, j)
 	}
-	width := desc.Width
-	c.Width = width
-	if c.Values, err = to.Alloc(count * int64(width)); err != nil {
-		return c, err
-	}
-	err = to.Fill(ctx, c.Values, count*int64(width), int64(width), func(buffer []byte, at int64) error {
-		ids := rows.Numbers(at/int64(width), int64(len(buffer)/width))
-		return inRows(len(ids), width, func(low, high int) {
-			r := input.Reader(j)
-			for i := low; i < high; i++ {
-				copy(buffer[i*width:(i+1)*width], r.Raw(int64(ids[i])))
-			}
-		})
-	})
 	if err != nil || !input.Nullable(j) {
 		return c, err
 	}
+	count := rows.Count()
 	if c.Validity, err = to.Alloc(count); err != nil {
 		return c, err
 	}
@@ -79,6 +67,54 @@ func uploadByNumber(ctx context.Context, to Uploader, input *hostinput.Input, ro
 				}
 			}
 		})
+	})
+}
+
+// uploadValues gathers values of fixed width.
+func uploadValues(ctx context.Context, to Uploader, input *hostinput.Input, rows Rows, j int) (driver.Ptr, error) {
+	width, count := input.Relation.Columns[j].Width, rows.Count()
+	values, err := to.Alloc(count * int64(width))
+	if err != nil {
+		return 0, err
+	}
+	return values, to.Fill(ctx, values, count*int64(width), int64(width), func(buffer []byte, at int64) error {
+		ids := rows.Numbers(at/int64(width), int64(len(buffer)/width))
+		return inRows(len(ids), width, func(low, high int) {
+			r := input.Reader(j)
+			for i := low; i < high; i++ {
+				copy(buffer[i*width:(i+1)*width], r.Raw(int64(ids[i])))
+			}
+		})
+	})
+}
+
+// uploadTexts gathers texts: their bytes, and where those of each row are.
+func uploadTexts(ctx context.Context, to Uploader, input *hostinput.Input, rows Rows, j int) (driver.Ptr, error) {
+	count := rows.Count()
+	all := textsOf(input, j, rows.Numbers(0, count))
+	spans, err := to.Alloc(rowid.SpanBytes * count)
+	if err != nil {
+		return 0, err
+	}
+	heap, err := to.Alloc(all.bytes())
+	if err != nil {
+		return 0, err
+	}
+	err = to.Fill(ctx, heap, all.bytes(), 1, func(buffer []byte, at int64) error {
+		return hostinput.InPieces(len(buffer), func(low, high int) { all.copy(buffer[low:high], at+int64(low)) })
+	})
+	if err != nil {
+		return 0, err
+	}
+	return spans, to.Fill(ctx, spans, rowid.SpanBytes*count, rowid.SpanBytes, func(buffer []byte, at int64) error {
+		first := int(at / rowid.SpanBytes)
+		for i := range len(buffer) / rowid.SpanBytes {
+			begin, end := all.begin(first+i), all.begin(first+i+1)
+			span := buffer[rowid.SpanBytes*i:][:rowid.SpanBytes]
+			binary.LittleEndian.PutUint64(span, uint64(heap)+uint64(begin))
+			binary.LittleEndian.PutUint64(span[8:], uint64(end-begin))
+		}
+		return nil
 	})
 }
 

@@ -217,9 +217,13 @@ func (p *PartDescriptor) isKey(words int) bool {
 	return c.Positions == 0 && c.Width == uint64(4*words) && c.Values%16 == 0
 }
 
+// SpanBytes is a span, which a column of variable length has for each row: the address and the length of
+// its value, 8 bytes each (gj_span of kernels/layout/general.h).
+const SpanBytes = 16
+
 // Column is a column of an input as the rows of a space see it.
 type Column struct {
-	Values    driver.Ptr // aligned as its values: Width bytes a row of the input; spans (16 bytes, see Queue.Spans) where Width is 0
+	Values    driver.Ptr // aligned as its values: Width bytes a row of the input; spans where Width is 0
 	Validity  driver.Ptr // a byte a row of the input, 0: NULL; 0: there are no NULLs
 	Positions driver.Ptr // uint32 a row of the space: its row of the input, or None; 0: row i of the space is row i of the input
 	Width     int        // bytes: 1, 2, 4, or a multiple of 8 up to 64; 0: variable length
