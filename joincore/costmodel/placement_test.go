@@ -44,3 +44,41 @@ func TestInterleave(t *testing.T) {
 		t.Error("the share of a device is wrong")
 	}
 }
+
+// Units lie on devices, evenly as far as these have space, and the rest on the host.
+func TestGreedy(t *testing.T) {
+	const h = OnHost
+	for name, c := range map[string]struct {
+		units int
+		free  []int
+		want  []int
+	}{
+		"all on devices":           {4, []int{9, 9}, []int{0, 1, 0, 1}},
+		"exactly":                  {5, []int{2, 3}, []int{0, 1, 0, 1, 1}},
+		"the rest on the host":     {7, []int{2, 3}, []int{0, 1, 0, 1, 1, h, h}},
+		"one device":               {5, []int{3}, []int{0, 0, 0, h, h}},
+		"space on one only":        {4, []int{0, 2}, []int{1, 1, h, h}},
+		"space on none, and less":  {2, []int{0, -3}, []int{h, h}},
+		"less than none, and more": {4, []int{-3, 2}, []int{1, 1, h, h}},
+		"no units":                 {0, []int{1}, []int{}},
+	} {
+		if got := Greedy(c.units, c.free); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, not %v", name, got, c.want)
+		}
+	}
+	if Locality(Greedy(100, []int{40, 50}), OnHost) != 0.1 {
+		t.Error("the share of the host is wrong")
+	}
+}
+
+// A table on one side only is read at its rate. A hundredth of slow reads halves the rate if they take a hundred times
+// as long; the mean of the rates hardly falls.
+func TestRatesOfHostedTables(t *testing.T) {
+	for _, c := range []struct{ share, device, host, rate, mean float64 }{
+		{1, 40, 0.4, 40, 40}, {0, 40, 0.4, 0.4, 0.4}, {0.99, 39.6, 0.4, 20, 39.208}, {0.5, 40, 40, 40, 40}, {0.75, 30, 10, 20, 25},
+	} {
+		if got, mean := HostedRate(c.share, c.device, c.host), MeanRate(c.share, c.device, c.host); math.Abs(got/c.rate-1) > 1e-2 || math.Abs(mean/c.mean-1) > 1e-9 {
+			t.Errorf("%+v: %g, %g", c, got, mean)
+		}
+	}
+}

@@ -24,16 +24,34 @@ const (
 	// Spread: devices divide the rows of both inputs of a join, make one hash table of the build side in
 	// the memory of all of them, and each joins its own rows of the probe side with that.
 	Spread
+	// Hybrid: as Spread, by one device or several. Of a table that exceeds their memory, the rest lies in
+	// page-locked memory of the host.
+	Hybrid
 )
 
 // strategies are their names, as a setting has them.
-var strategies = [...]string{"auto", "alone", "replicate", "divide", "exchange", "spread"}
+var strategies = [...]string{"auto", "alone", "replicate", "divide", "exchange", "spread", "hybrid"}
 
 // Strategies returns the names of all strategies.
 func Strategies() []string { return strategies[:] }
 
 // Executed returns the strategies by which jobs are executed: all but Auto, which chooses one.
-func Executed() []Strategy { return []Strategy{Alone, Replicate, Divide, Exchange, Spread} }
+func Executed() []Strategy { return []Strategy{Alone, Replicate, Divide, Exchange, Spread, Hybrid} }
+
+// Meets reports whether executions on devices meet at a join.
+func (s Strategy) Meets() bool { return s == Exchange || s.OneTable() }
+
+// OneTable reports whether devices make one hash table together.
+func (s Strategy) OneTable() bool { return s == Spread || s == Hybrid }
+
+// Fewest returns how many devices it takes at least to execute a job by the strategy; by Auto, for there to be
+// a choice.
+func (s Strategy) Fewest() int {
+	if s == Alone || s == Hybrid {
+		return 1
+	}
+	return 2
+}
 
 func (s Strategy) String() string { return strategies[s] }
 

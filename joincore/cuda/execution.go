@@ -69,7 +69,7 @@ func (e *execution) Close() {
 		}
 	}
 	if at, ok := e.opt.Common.Team.(*spreadPlace); ok {
-		at.readers.End(giveBack)
+		at.end(giveBack)
 	} else {
 		giveBack()
 	}

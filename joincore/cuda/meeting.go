@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/mgj"
 	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
@@ -56,6 +58,14 @@ func (p *Provider) Meets(members []device.Provider, x *device.Exchange) error {
 	if x.Spread {
 		reach, memory = checkConnected, checkSpreadMemory
 	}
+	if x.Hosted {
+		if why := p.platform.Unable(links.ZeroCopy); why != "" {
+			return fmt.Errorf("no part of a table can be on the host: %s: %w", why, joincore.ErrUnsupported)
+		}
+		memory = func(x *device.Exchange, members int, memory int64) error {
+			return checkHybridMemory(x, members, memory, max(p.outOfCore.Slabs.Limit, 0))
+		}
+	}
 	if err := reach(members); err != nil {
 		return err
 	}
@@ -77,7 +87,7 @@ func (p *Provider) Meets(members []device.Provider, x *device.Exchange) error {
 // Team implements multi's team.
 func (p *Provider) Team(members []device.Provider, x *device.Exchange) []any {
 	if x.Spread {
-		return newSpreading(len(members), x)
+		return newSpreading(len(members), x, p.placement())
 	}
 	t := &team{exchange: x}
 	t.meeting = device.NewMeeting(len(members), t.work)
@@ -90,6 +100,14 @@ func (p *Provider) Team(members []device.Provider, x *device.Exchange) []any {
 		out[i] = &attendance{t, i}
 	}
 	return out
+}
+
+// placement returns where units of hybrid tables lie for which devices have space.
+func (p *Provider) placement() columnar.Placement {
+	if p.place != nil {
+		return p.place
+	}
+	return costmodel.Interleave
 }
 
 // UseMesh says how the devices of this machine are connected, and which of the mesh's GPUs this one

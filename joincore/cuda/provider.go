@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/kernels"
 	"gpujoin/joincore/cuda/links"
@@ -31,7 +32,7 @@ type Config struct {
 	// maps at most nine tenths of the free memory.
 	Budget int64
 	// SlabBytes is the maximum number of bytes of page-locked host memory for joins
-	// out of core, of all providers; the first one's counts. 0 means an eighth of the
+	// out of core and hybrid tables, of all providers; the first one's counts. 0 means an eighth of the
 	// machine's memory, less means none.
 	SlabBytes int64
 	// Streams is the number of goroutines that gather results; 0 means one per
@@ -315,7 +316,8 @@ type gpu struct {
 
 // testHooks are set by tests only. Zero values leave decisions to the provider.
 type testHooks struct {
-	rowIDsOnly bool // no join takes whole sides
+	rowIDsOnly bool               // no join takes whole sides
+	place      columnar.Placement // of the units of hybrid tables for which devices have space
 }
 
 // transferMethod returns how a piece of host memory is copied to or from the

@@ -198,6 +198,30 @@ func TestSuiteOfTeams(t *testing.T) {
 	}
 }
 
+// everySecondOnHost places every second unit of a table on the host, the first one among them, and the others on devices in turn.
+func everySecondOnHost(units int, free []int) []int {
+	place := make([]int, units)
+	for u := range place {
+		if place[u] = costmodel.OnHost; u%2 == 1 {
+			place[u] = u / 2 % len(free)
+		}
+	}
+	return place
+}
+
+// TestSuiteOfHybridTables has one device, or two providers of one, make tables of which a part is on the host.
+func TestSuiteOfHybridTables(t *testing.T) {
+	for _, ordinals := range [][]int{{0}, {0, 0}} {
+		t.Run(fmt.Sprint(ordinals), func(t *testing.T) {
+			p := teamOf(t, costmodel.Hybrid, 128<<20, 50, ordinals...)
+			s := suite.Subject{Provider: p, Algorithms: algorithms, Thin: *thin * 24, Offset: trials.Source(t).Uint64N(1 << 32), OwnMemory: true}
+			for _, part := range []func(*testing.T, suite.Subject){suite.Matrix, suite.Sizes, suite.Trees, suite.Aggregates, suite.Skew, suite.Cancel} {
+				part(t, s)
+			}
+		})
+	}
+}
+
 // teamOf returns a provider over devices that meet at joins. Windows of probe sides have the given
 // rows; 0: the provider decides.
 func teamOf(t *testing.T, how costmodel.Strategy, budget, window int64, ordinals ...int) *multi.Provider {
@@ -225,6 +249,9 @@ func teamOver(t *testing.T, m *mesh.Mesh, how costmodel.Strategy, budget, window
 		})
 		p.UseMesh(m, i)
 		p.outOfCore.WindowRows = window
+		if how == costmodel.Hybrid {
+			p.place = everySecondOnHost
+		}
 		members = append(members, p)
 	}
 	return multi.Together("cuda", members, how)
@@ -235,12 +262,13 @@ func teamOver(t *testing.T, m *mesh.Mesh, how costmodel.Strategy, budget, window
 // each row is returned once.
 func TestTeams(t *testing.T) {
 	for _, how := range meetings {
-		t.Run(how.String(), func(t *testing.T) { treesOfTeams(t, how) })
+		t.Run(how.String(), func(t *testing.T) { treesOfTeams(t, how, []int{0, 0}, []int{0, 0, 0}) })
 	}
+	t.Run("hybrid", func(t *testing.T) { treesOfTeams(t, costmodel.Hybrid, []int{0}, []int{0, 0}) })
 }
 
-func treesOfTeams(t *testing.T, how costmodel.Strategy) {
-	for _, ordinals := range [][]int{{0, 0}, {0, 0, 0}} {
+func treesOfTeams(t *testing.T, how costmodel.Strategy, layouts ...[]int) {
+	for _, ordinals := range layouts {
 		p, trees, met := teamOf(t, how, 128<<20, 7, ordinals...), 0, 0
 		for seed := range uint64(200) {
 			plan, inputs := suite.RandomTree(seed, 2+int(seed%3))

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/outofcore"
 	"gpujoin/joincore/device"
 )
 
@@ -23,10 +25,16 @@ import (
 //
 // Until the last one has closed, all of them may read each other's build side and table: these stay
 // where they are (Arena.Pin), and workspaces are not used again (Readers).
+//
+// A hybrid table may have a part in page-locked memory of the host (section 5.3), and may be that of one device. That
+// memory is charged to the job, and stays as long as the rest.
 type spreading struct {
 	exchange *device.Exchange
+	place    columnar.Placement // of a hybrid table; tests may place units on the host
 	meeting  *device.Meeting[*spreadPart, *columnar.SpreadTable]
 	readers  device.Readers
+	host     sync.Once
+	freeHost func() // nil: the table has no memory of the host
 }
 
 // spreadPlace is an execution's place among them.
@@ -39,11 +47,12 @@ type spreadPlace struct {
 type spreadPart struct {
 	columnar.SpreadMember
 	payload []movedColumn
+	of      *execution
 }
 
 // newSpreading returns, for each of some executions, its place.
-func newSpreading(members int, x *device.Exchange) (places []any) {
-	s := &spreading{exchange: x}
+func newSpreading(members int, x *device.Exchange, place columnar.Placement) (places []any) {
+	s := &spreading{exchange: x, place: place}
 	s.meeting = device.NewMeeting(members, s.work)
 	for i := range members {
 		places = append(places, &spreadPlace{s, i})
@@ -61,12 +70,41 @@ func (s *spreading) work(ctx context.Context, parts []*spreadPart) ([]*columnar.
 	if err := checkAlike(payload); err != nil {
 		return nil, err
 	}
-	table, err := columnar.BuildSpread(ctx, members, costmodel.Interleave)
+	table, err := columnar.BuildSpread(ctx, members, s.placing(parts[0].of))
 	if err != nil {
+		s.giveHostBack()
 		return nil, err
 	}
 	s.readers.Begin(len(parts))
 	return slices.Repeat([]*columnar.SpreadTable{table}, len(parts)), nil
+}
+
+// placing says where the units of the table lie. Memory of the host is that of an execution.
+func (s *spreading) placing(e *execution) columnar.Placing {
+	if !s.exchange.Hosted {
+		return columnar.Placing{On: costmodel.Interleave}
+	}
+	return columnar.Placing{On: s.place, Rest: costmodel.Greedy, Host: func(bytes int64) (memory []byte, err error) {
+		memory, s.freeHost, err = outofcore.TakeLocked(e, bytes)
+		return memory, err
+	}}
+}
+
+// giveHostBack gives back the memory of the host that nothing reads any more, once.
+func (s *spreading) giveHostBack() {
+	s.host.Do(func() {
+		if s.freeHost != nil {
+			s.freeHost()
+		}
+	})
+}
+
+// end says that an execution has ended. f gives its memory back when all have.
+func (s *spreading) end(f func()) {
+	s.readers.End(func() {
+		f()
+		s.giveHostBack()
+	})
 }
 
 // spreadJoin is the join, on one of the devices. Where it cannot be executed, the execution fails,
@@ -95,7 +133,7 @@ func (e *execution) prepareSpread(ctx context.Context, spec *device.JoinSpec, bu
 	start := time.Now()
 	table, err := at.meeting.Join(ctx, at.member, &spreadPart{
 		SpreadMember: columnar.SpreadMember{Device: e.workspace.gpu.context, Stream: e.workspace.main.Stream(), Arena: e.workspace.arena, Build: j.side.Side},
-		payload:      j.side.moved(),
+		payload:      j.side.moved(), of: e,
 	})
 	if err != nil {
 		return nil, err

@@ -123,6 +123,32 @@ func checkSpreadMemory(x *device.Exchange, members int, memory int64) error {
 	return nil
 }
 
+// leastHybrid is the part of a device's memory that has to be left beside columns and links for a hybrid table: for
+// units that are made there, and for probes.
+const leastHybrid = 8
+
+// checkHybridMemory returns an error if one of several devices, or one alone, has too little memory for its share of a
+// build side, of the given bytes, or the host for what the devices leave of the table.
+func checkHybridMemory(x *device.Exchange, members int, memory, host int64) error {
+	if members > columnar.MaxSpread {
+		return fmt.Errorf("%d devices make no table together, at most %d do: %w", members, columnar.MaxSpread, joincore.ErrUnsupported)
+	}
+	rows := x.Rows[x.Build].Rows()
+	if columnar.TableBytes(rows) == 0 {
+		return fmt.Errorf("a table has no place for %d build rows: %w", rows, joincore.ErrUnsupported)
+	}
+	share := (rows + int64(members) - 1) / int64(members)
+	columns := share*x.RowBytes(x.Build) + wholeBytes(x.Whole...)
+	links := share * (columnar.SpreadLeast - columnar.SlotsLeast)
+	if need := columns + links/3*4 + memory/leastHybrid; need > memory {
+		return fmt.Errorf("each of %d devices needs %d MB for its part of the build side, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
+	}
+	if rest := int64(members) * (share*columnar.SlotsLeast - ((memory-columns)/4*3 - links)); rest > host {
+		return fmt.Errorf("%d MB of a table of %d rows exceed %d devices, and the host may lock %d: %w", rest>>20, rows, members, host>>20, joincore.ErrBudget)
+	}
+	return nil
+}
+
 // wholeBytes returns what inputs take on a device that reads them whole, as build sides: their
 // columns, and the partitions of their keys.
 func wholeBytes(builds ...*joincore.Relation) (bytes int64) {

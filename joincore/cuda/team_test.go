@@ -88,6 +88,43 @@ func TestMemoryOfATable(t *testing.T) {
 	}
 }
 
+// Of a hybrid table, a device needs memory for its share of the build rows and of links; slots that exceed the memory of the devices lie on
+// the host. One device is enough.
+func TestMemoryOfAHybridTable(t *testing.T) {
+	const rows = 1 << 28
+	x := exchangeOf(1<<36, rows)
+	x.Build = 1
+	for _, members := range []int64{1, 2, 3, 8} {
+		columns := (rows + members - 1) / members * (16 + 4*4/3)
+		memory := columns/7*8 + rows/members/2 // an eighth is left
+		if err := checkHybridMemory(x, int(members), memory, 10*rows); err != nil {
+			t.Error(err)
+		}
+		if err := checkHybridMemory(x, int(members), memory-rows/members, 10*rows); !errors.Is(err, joincore.ErrBudget) || !strings.Contains(err.Error(), "build side") {
+			t.Errorf("%d members: %v", members, err)
+		}
+		left := int64(10*rows) - members*(memory-columns)/4*3
+		if err := checkHybridMemory(x, int(members), memory, left+rows); err != nil {
+			t.Errorf("%d members: %v", members, err)
+		}
+		if err := checkHybridMemory(x, int(members), memory, left-rows); !errors.Is(err, joincore.ErrBudget) || !strings.Contains(err.Error(), "the host may lock") {
+			t.Errorf("%d members: %v", members, err)
+		}
+		all := columns + rows/members*10*4/3
+		if err := checkHybridMemory(x, int(members), all+1<<28, 0); err != nil {
+			t.Errorf("%d members that have memory for all: %v", members, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		rows    int
+		members int
+	}{"more rows than slots": {1<<31 + 1, 8}, "more devices than a table has": {1, 9}} {
+		if err := checkHybridMemory(exchangeOf(c.rows, 1<<40), c.members, 1<<62, 1<<62); !errors.Is(err, joincore.ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Rows of different columns, or of columns that may be NULL on one device only, are no rows of one join.
 func TestAlike(t *testing.T) {
 	ref := joincore.ColumnRef{Input: 1, Column: 2}

@@ -14,6 +14,8 @@ import (
 type Exchange struct {
 	// Spread: the devices make one table, in the memory of all of them, and rows stay where they are.
 	Spread bool
+	// Hosted: a part of the table may be in page-locked memory of the host, and there may be one device.
+	Hosted bool
 	Inputs [2]int // of the left and the right side, as the executions number them
 	// Rows are all rows of these inputs, of which each device has a part.
 	Rows [2]*joincore.Relation

@@ -38,11 +38,14 @@ type Spread struct {
 	Devices int
 	// Divided are the inputs: one, or the two of a join.
 	Divided []int
-	// How two divided inputs are joined: by costmodel.Exchange, Spread or Divide.
+	// How two divided inputs are joined: by costmodel.Exchange, Spread, Hybrid or Divide.
 	How costmodel.Strategy
 	// Held is how many bytes of two divided inputs stay on each device while they are partitioned
 	// through the memory of the host, by costmodel.Divide.
 	Held int64
+	// Table is how many bytes each device has for its part of a build side and of the table, by costmodel.Hybrid.
+	// Slots for which that is too little are on the host.
+	Table int64
 	// PeerGB is the rate, in GB/s, at which a device copies from others what they have
 	// uploaded for all; 0: each device uploads all that it reads.
 	PeerGB float64
@@ -134,7 +137,7 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		}
 		plain := n.Kind == joincore.Inner && len(n.Keys) == 1 && n.Residual == nil
 		switch {
-		case s.meets(n) && s.How == costmodel.Spread:
+		case s.meets(n) && s.How.OneTable():
 			entered, probed := s.spreadMS(&d, r)
 			ms += entered
 			if scan, ok := probe.node.(*joincore.Scan); ok { // windows are joined while others cross the link
@@ -212,7 +215,8 @@ func (s *Spread) divides(n joincore.Node) bool {
 
 // meets reports whether devices join two divided inputs.
 func (s *Spread) meets(n *joincore.Join) bool {
-	return s.Devices > 1 && (s.PeerGB > 0 || s.How == costmodel.Divide) && s.divides(n.Left) && s.divides(n.Right)
+	able := s.Devices > 1 && (s.PeerGB > 0 || s.How == costmodel.Divide) || s.Devices == 1 && s.How == costmodel.Hybrid
+	return able && s.divides(n.Left) && s.divides(n.Right)
 }
 
 // peerReadBytes is how many bytes of the rate of copies a random read of another device's memory costs:
@@ -225,14 +229,48 @@ func (s *Spread) spreadMS(d *costmodel.Resident, r *costmodel.DeviceRates) (ente
 	table, others := *d, float64(s.Devices-1)
 	table.TableBytes = entryBytes * d.Rows[0] * int64(s.Devices)
 	p := r.PredictTable(&table)
-	keys := float64(d.Rows[0]) * float64(d.KeyBytes)
-	entered = p.Of(costmodel.PhaseBuild) + keys*others/s.PeerGB/perMS
+	entered = p.Of(costmodel.PhaseBuild)
+	probed = p.MS() - entered
 	reads := float64(d.Rows[1]) + float64(d.ResultRows)*float64(len(d.Payload[0]))
 	if d.KeyBytes > 4 {
 		reads += float64(d.ResultRows)
 	}
-	farther := max(0, peerReadBytes/s.PeerGB-1/r.FetchGps)
-	return entered, p.MS() - p.Of(costmodel.PhaseBuild) + reads*others/float64(s.Devices)*farther/perMS
+	if others > 0 {
+		entered += float64(d.Rows[0]) * float64(d.KeyBytes) * others / s.PeerGB / perMS
+		farther := max(0, peerReadBytes/s.PeerGB-1/r.FetchGps)
+		probed += reads * others / float64(s.Devices) * farther / perMS
+	}
+	if hosted := s.hosted(d); hosted > 0 {
+		entered += hosted * slotBytes * float64(d.Rows[0]) / r.LinkOutGB / perMS
+		probed += hosted * float64(d.Rows[1]) * (1/hostReadGps - 1/r.FetchGps) / perMS
+	}
+	return entered, probed
+}
+
+// slotBytes and linkBytes are the least that a table takes for a row: its slots, which may be on the host, and its link.
+const (
+	slotBytes = 10
+	linkBytes = 4
+)
+
+// hostReadGps is by how many slots on the host a device reads at random places, 1e9/s: sectors of 32 bytes at the 51 GB/s at which
+// kernels read the host's memory in order would be 1.6. `bench-multi -only spread` measures it. At such a rate a table pays if a
+// few per cent of it are on the host, and joins out of core beyond, so that only a setting chooses it.
+const hostReadGps = 0.5
+
+// hosted returns the share of a hybrid table's slots that the devices do not hold. d has a device's rows; the table leaves a quarter of
+// the memory.
+func (s *Spread) hosted(d *costmodel.Resident) float64 {
+	if s.How != costmodel.Hybrid || s.Table == 0 || d.Rows[0] == 0 {
+		return 0
+	}
+	width := d.KeyBytes
+	for _, w := range d.Payload[0] {
+		width += w
+	}
+	rows := float64(d.Rows[0])
+	space := (float64(s.Table)-rows*float64(width))*3/4 - rows*linkBytes
+	return min(1, max(0, 1-space/(rows*slotBytes)))
 }
 
 // entryBytes is what a table takes for a row while memory suffices.

@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"math"
 	"testing"
 
 	"gpujoin/joincore"
@@ -125,6 +126,39 @@ func TestPredictionsOfATable(t *testing.T) {
 		held := predict(rows, rows, exec.Spread{Devices: 2, How: costmodel.Divide, Held: 64 << 30})
 		if held < 0.9*c.divided || held > 1.1*c.divided {
 			t.Errorf("inputs of %v GB that stay on devices: %.1f ms are predicted, %.1f were measured", c.gb, held, c.divided)
+		}
+	}
+}
+
+// A hybrid table is predicted to take as long as one on devices if these have memory for it, and longer the more of it is
+// on the host, on one device or several.
+func TestPredictionsOfAHybridTable(t *testing.T) {
+	const build, probe = 1 << 28, 1 << 29
+	predict := func(how costmodel.Strategy, devices int, memory int64) float64 {
+		plan, inputs := sized(build, probe, joincore.Inner)
+		s := exec.Spread{Devices: devices, Divided: []int{0, 1}, How: how, Table: memory}
+		if devices > 1 {
+			s.PeerGB = 390
+		}
+		return exec.PredictDevices(suite.Checked(t, plan), inputs, s, &costmodel.DefaultDeviceRates)
+	}
+	if on, off := predict(costmodel.Spread, 2, 0), predict(costmodel.Hybrid, 2, 64<<30); on != off {
+		t.Errorf("%.1f ms on devices, %.1f if some could be on the host", on, off)
+	}
+	for _, devices := range []int{1, 2} {
+		const columns = 16 * build
+		before := 0.0
+		for _, memory := range []int64{64 << 30, 7 << 30, 13 << 29, 6 << 30, 11 << 29, 5 << 30} {
+			memory /= int64(devices)
+			ms := predict(costmodel.Hybrid, devices, memory)
+			if ms <= before || math.IsNaN(ms) {
+				t.Errorf("%d devices, %.1f GiB: %.1f ms, with more memory %.1f", devices, float64(memory)/(1<<30), ms, before)
+			}
+			before = ms
+		}
+		all := predict(costmodel.Hybrid, devices, columns/int64(devices)) // no slot is on a device
+		if least := probe / 0.5 / 1e6 / float64(devices); all < least || all > 2*least {
+			t.Errorf("%d devices: %.1f ms for %.1f ms of reads", devices, all, least)
 		}
 	}
 }

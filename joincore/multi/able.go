@@ -14,7 +14,7 @@ func Unable(members []device.Provider, how costmodel.Strategy) string {
 	if how == costmodel.Auto || how == costmodel.Alone {
 		return ""
 	}
-	if len(members) < 2 {
+	if len(members) < how.Fewest() {
 		return "there is one device"
 	}
 	switch how {
@@ -22,12 +22,12 @@ func Unable(members []device.Provider, how costmodel.Strategy) string {
 		if slices.ContainsFunc(members, func(p device.Provider) bool { _, ok := p.(partitioner); return !ok }) {
 			return "devices do not partition inputs together"
 		}
-	case costmodel.Exchange, costmodel.Spread:
+	case costmodel.Exchange, costmodel.Spread, costmodel.Hybrid:
 		p, ok := members[0].(team)
 		if !ok {
 			return notMet(how)
 		}
-		nothing := &device.Exchange{Spread: how == costmodel.Spread, Rows: [2]*joincore.Relation{{}, {}}}
+		nothing := &device.Exchange{Spread: how.OneTable(), Hosted: how == costmodel.Hybrid, Rows: [2]*joincore.Relation{{}, {}}}
 		if err := p.Meets(members, nothing); err != nil {
 			return plain(err)
 		}
@@ -54,7 +54,7 @@ func Unfit(members []device.Provider, how costmodel.Strategy, plan *joincore.Che
 		if !canPartition(members[0], plan) {
 			return "devices partition one join of two inputs"
 		}
-	case costmodel.Exchange, costmodel.Spread:
+	case costmodel.Exchange, costmodel.Spread, costmodel.Hybrid:
 		if _, err := Meeting(members, how, plan, inputs); err != nil {
 			return plain(err)
 		}

@@ -23,7 +23,7 @@ type team interface {
 }
 
 // Meeting returns the inputs whose rows members divide if they meet at a join of a plan, by
-// costmodel.Exchange or costmodel.Spread, or why they cannot do that.
+// costmodel.Exchange, Spread or Hybrid, or why they cannot do that.
 func Meeting(members []device.Provider, how costmodel.Strategy, plan *joincore.Checked, inputs []*joincore.Relation) (divided [2]int, err error) {
 	j, err := findMeeting(members, how, plan, inputs)
 	if err != nil {
@@ -34,7 +34,7 @@ func Meeting(members []device.Provider, how costmodel.Strategy, plan *joincore.C
 
 // notMet says that devices do not meet by a strategy.
 func notMet(how costmodel.Strategy) string {
-	if how == costmodel.Spread {
+	if how.OneTable() {
 		return "devices make no table together"
 	}
 	return "devices exchange no rows"
@@ -57,7 +57,7 @@ func findMeeting(members []device.Provider, how costmodel.Strategy, plan *joinco
 	}
 	best, most := (*meetingJoin)(nil), int64(-1)
 	failed := fmt.Errorf("no inner join of two inputs by integers of at most 8 bytes can be divided among devices: %w", joincore.ErrUnsupported)
-	for _, n := range meetable(ungrouped(plan.Root), plan.Schema()) {
+	for _, n := range meetable(belowGroups(plan.Root, len(members)), plan.Schema()) {
 		j := newMeetingJoin(n, how, plan)
 		err := j.check(plan)
 		if err == nil {
@@ -75,6 +75,21 @@ func findMeeting(members []device.Provider, how costmodel.Strategy, plan *joinco
 		return nil, failed
 	}
 	return best, nil
+}
+
+// belowGroups returns the node below the filters and aggregates at the top of a plan; nil if several members
+// make groups that cannot be merged.
+func belowGroups(n joincore.Node, members int) joincore.Node {
+	if members > 1 {
+		return ungrouped(n)
+	}
+	switch n := n.(type) {
+	case *joincore.Filter:
+		return belowGroups(n.Child, members)
+	case *joincore.Aggregate:
+		return belowGroups(n.Child, members)
+	}
+	return n
 }
 
 // meetable lists the inner joins of two inputs, filtered or not, whose rows members may divide while
@@ -190,7 +205,7 @@ const mostResult = 1 << 48
 
 // describe describes the join to the devices, which number an input of the plan as number says.
 func (j *meetingJoin) describe(inputs []*joincore.Relation, number func(input int) int) *device.Exchange {
-	x := &device.Exchange{Spread: j.how == costmodel.Spread, Columns: j.columns, Result: int64(min(max(j.of.Rows, 0), mostResult))}
+	x := &device.Exchange{Spread: j.how.OneTable(), Hosted: j.how == costmodel.Hybrid, Columns: j.columns, Result: int64(min(max(j.of.Rows, 0), mostResult))}
 	if !buildLeft(inputs[j.inputs[0]], inputs[j.inputs[1]]) {
 		x.Build = 1
 	}

@@ -61,6 +61,25 @@ func TestSuiteOfTeams(t *testing.T) {
 	}
 }
 
+// One member executes plans like several, and then aggregates need not be mergeable.
+func TestSuiteOfOneMember(t *testing.T) {
+	var met atomic.Int64
+	s := suite.Subject{Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 20, Provider: meeting(costmodel.Hybrid, apart(1), counting(&met)), Copies: true}
+	suite.All(t, s)
+	if met.Load() == 0 {
+		t.Error("the member has made no table")
+	}
+	inputs := []*joincore.Relation{suite.Keyed(30, func(row int) uint64 { return uint64(row) }), suite.Keyed(60, func(row int) uint64 { return uint64(row % 7) })}
+	plan := suite.PairPlan(inputs[0], inputs[1])
+	plan.Root = &joincore.Aggregate{Child: plan.Root, ID: 2, Functions: []joincore.Function{{Kind: joincore.Count, Distinct: true, Arg: joincore.ColumnRef{}}}}
+	plan.Output = []joincore.ColumnRef{{Input: 2}}
+	before := met.Load()
+	stats := suite.Check(t, "distinct values", s.Provider, plan, inputs, 100, exec.Options{})
+	if met.Load() != before+1 || stats.Strategy != costmodel.Hybrid.String() || stats.Alone != "" || stats.Devices != 1 || !strings.HasSuffix(stats.Joins[0].Algorithm, "+hybrid") {
+		t.Errorf("%+v", stats)
+	}
+}
+
 func suiteOfTeams(t *testing.T, how costmodel.Strategy) {
 	subject := suite.Subject{Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 40, Divides: true}
 	for _, members := range []int{2, 3, 4, 8} {
@@ -97,12 +116,13 @@ func suiteOfTeams(t *testing.T, how costmodel.Strategy) {
 // members meet. Other inputs are read whole by all of them.
 func TestTreesOfTeams(t *testing.T) {
 	for _, how := range meetings {
-		t.Run(how.String(), func(t *testing.T) { treesOfTeams(t, how) })
+		t.Run(how.String(), func(t *testing.T) { treesOfTeams(t, how, 2, 3, 8) })
 	}
+	t.Run("hybrid", func(t *testing.T) { treesOfTeams(t, costmodel.Hybrid, 1, 2) })
 }
 
-func treesOfTeams(t *testing.T, how costmodel.Strategy) {
-	for _, members := range []int{2, 3, 8} {
+func treesOfTeams(t *testing.T, how costmodel.Strategy, sizes ...int) {
+	for _, members := range sizes {
 		met, trees := atomic.Int64{}, 0
 		p := meeting(how, apart(members), counting(&met))
 		for seed := range uint64(150) {
@@ -212,6 +232,25 @@ func TestStepsAboveAMeeting(t *testing.T) {
 func TestAMemberOfATeamFails(t *testing.T) {
 	for _, how := range meetings {
 		t.Run(how.String(), func(t *testing.T) { aMemberFails(t, how) })
+	}
+}
+
+// The only member executes the plan without a table if it has failed to make one.
+func TestTheOnlyMemberFails(t *testing.T) {
+	plan, inputs := pair(2000)
+	for _, moment := range []bulk.Moment{bulk.Before, bulk.At, bulk.After} {
+		failed := fmt.Errorf("the host: %w", joincore.ErrBudget)
+		p := meeting(costmodel.Hybrid, apart(1), func(_ context.Context, m bulk.Moment, _ int) error {
+			if m == moment {
+				return failed
+			}
+			return nil
+		})
+		var stats joincore.Stats
+		sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<13)
+		if err := suite.Run(t.Context(), p, plan, inputs, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil || stats.RowsOut != 4000 || !strings.Contains(stats.Alone, failed.Error()) || stats.Strategy != "alone" {
+			t.Errorf("moment %d: %v, %+v", moment, err, stats)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func grouped(n joincore.Node) bool {
 // fragment executes all that is below a node's last exchange, and returns the fragment
 // that makes the node's rows. need lists the columns that are read of them.
 func (x *coordinator) fragment(n joincore.Node, need columns) (*fragment, error) {
-	if x.p.group == nil && !grouped(n) {
+	if x.p.group == nil && (x.members() == 1 || !grouped(n)) {
 		return x.replicated(n), nil
 	}
 	switch n := n.(type) {

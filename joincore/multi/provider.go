@@ -4,7 +4,7 @@
 // A provider from Together has each member execute the whole plan: members divide one input and
 // read the others whole (Divide), partition both inputs of a join through the memory of the
 // host, or divide both inputs and, when they meet at the join, exchange rows in their own memory
-// or make one hash table in the memory of all of them.
+// or make one hash table in the memory of all of them, of which the rest is on the host.
 // The rest is about a provider from New, which exchanges rows between joins.
 //
 // A fragment is as much of a plan as members can execute each on its own rows: filters,
@@ -47,7 +47,7 @@ type Provider struct {
 	members []device.Provider
 	group   Group // nil: none
 	opt     Options
-	how     costmodel.Strategy // without a group: Replicate, Divide, Exchange, Spread, or Auto
+	how     costmodel.Strategy // without a group: one of costmodel.Executed but Alone, or Auto
 }
 
 // Options are for tests and benchmarks. Zero values let the provider choose.
@@ -79,8 +79,8 @@ func New(name string, members []device.Provider, g Group, opt Options) (*Provide
 // Together returns a provider whose members execute plans by a strategy.
 // With costmodel.Replicate they divide the rows of one input and read all others whole, as
 // Divide says; with costmodel.Divide they partition both inputs of a join; with costmodel.Auto
-// they do that if the build side exceeds one of them; with costmodel.Exchange and costmodel.Spread
-// they meet at the join that Meeting says. One member alone executes a plan that
+// they do that if the build side exceeds one of them; with costmodel.Exchange, Spread and Hybrid
+// they meet at the join that Meeting says, with Hybrid also one member. One member alone executes a plan that
 // cannot be executed so, or that has failed on another member before a row was returned, unless
 // a device is lost.
 func Together(name string, members []device.Provider, how costmodel.Strategy) *Provider {

@@ -25,7 +25,7 @@ func (p *Provider) together(ctx context.Context, plan *joincore.Checked, inputs 
 		}
 		*stats = joincore.Stats{}
 		reason, _, _ = strings.Cut(err.Error(), "\n")
-		if x.failed.Load() == 0 {
+		if x.failed.Load() == 0 && len(p.members) > 1 {
 			alone = p.members[1]
 		}
 	}
@@ -38,10 +38,10 @@ func (p *Provider) together(ctx context.Context, plan *joincore.Checked, inputs 
 // cannot execute the plan by the provider's strategy, or "".
 func (x *coordinator) arrange() string {
 	p := x.p
-	if len(p.members) < 2 {
+	if len(p.members) < p.how.Fewest() {
 		return "there is one device"
 	}
-	if p.how == costmodel.Exchange || p.how == costmodel.Spread {
+	if p.how.Meets() {
 		j, err := findMeeting(p.members, p.how, x.plan, x.inputs)
 		if err != nil {
 			return err.Error()

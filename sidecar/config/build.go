@@ -46,7 +46,7 @@ func (l *loader) build() *Config {
 		CUDAMemory:   l.share("cuda_memory", 1),
 		CUDAKeep:     l.share("cuda_keep", 0),
 		CUDADevices:  l.integer("cuda_devices", 0, 64),
-		CUDAStrategy: l.choice("cuda_strategy", "auto", "alone", "replicate", "divide", "exchange", "spread"),
+		CUDAStrategy: l.choice("cuda_strategy", "auto", "alone", "replicate", "divide", "exchange", "spread", "hybrid"),
 		CUDATransfer: l.choice("cuda_transfer_method", "auto", "pageable", "staged", "dynamic", "pinned", "zero-copy", "coherence", "prefetch", "migration"),
 		CUDAMesh:     l.path("cuda_mesh"),
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),

@@ -91,6 +91,7 @@ func TestForcedStrategy(t *testing.T) {
 		"divide":    {2, "not divide: devices do not partition inputs together"}, // simulated ones cannot
 		"exchange":  {2, "not exchange: devices exchange no rows"},               // these cannot
 		"spread":    {2, "not spread: devices make no table together"},
+		"hybrid":    {2, "not hybrid: devices make no table together"},
 	} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")

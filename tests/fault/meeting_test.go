@@ -35,9 +35,14 @@ func TestMeeting(t *testing.T) {
 	for _, c := range []struct{ strategy, visible string }{
 		{"exchange", "0:team,1:team"}, {"exchange", "0:team,1:team,2:team,3:team"},
 		{"spread", "0:team,1:team"}, {"spread", "0:team,1:team,2:team"},
+		{"hybrid", "0:team"}, {"hybrid", "0:team,1:team"},
 	} {
 		t.Run(c.strategy+" "+c.visible, func(t *testing.T) {
 			devices := strings.Count(c.visible, ",") + 1
+			algorithm, otherwise := fmt.Sprintf("+%s x%d", c.strategy, devices), "replicate"
+			if devices == 1 {
+				algorithm, otherwise = "+"+c.strategy, "alone"
+			}
 			w, s := meetingWorld(t, c.strategy, c.visible)
 			parallel := w.proxied(t, "set max_parallel_workers_per_gather = 2")
 			for _, sql := range []string{exchanged, exchangedSum} {
@@ -45,12 +50,12 @@ func TestMeeting(t *testing.T) {
 				w.right(t, sql, <-ask(parallel, sql))
 				g := w.explained(t, s, sql)
 				j := g.Joins()[0]
-				if g.Text("Provider") != "cuda" || g.Number("Devices") != float64(devices) || !strings.HasSuffix(j.Text("Algorithm"), fmt.Sprintf("+%s x%d", c.strategy, devices)) || j.Text("Algorithm Reason") != "" {
+				if g.Text("Provider") != "cuda" || g.Number("Devices") != float64(devices) || g.Text("Strategy") != c.strategy || !strings.HasSuffix(j.Text("Algorithm"), algorithm) || j.Text("Algorithm Reason") != "" {
 					t.Errorf("%s ran on %v devices of %s, by %s: %q", sql, g.Number("Devices"), g.Text("Provider"), j.Text("Algorithm"), j.Text("Algorithm Reason"))
 				}
 			}
 			w.right(t, theJoin, <-ask(s, theJoin))
-			if g := w.explained(t, s, theJoin); g.Text("Strategy") != "replicate" || !strings.HasPrefix(g.Text("Strategy Reason"), "not "+c.strategy+": devices move no texts") {
+			if g := w.explained(t, s, theJoin); g.Text("Strategy") != otherwise || !strings.HasPrefix(g.Text("Strategy Reason"), "not "+c.strategy+": devices move no texts") {
 				t.Errorf("texts are returned by %q: %q", g.Text("Strategy"), g.Text("Strategy Reason"))
 			}
 			w.unharmed(t, s)

@@ -71,7 +71,11 @@ func (t *team) combine(ctx context.Context, parts []*rowsOf) ([]*rowsOf, error) 
 // Report implements device.Prepared.
 func (j *tableJoin) Report() joincore.JoinStats {
 	r := j.Prepared.Report()
-	r.Algorithm += "+spread"
+	kind := "+spread"
+	if j.d.exchange.Hosted {
+		kind = "+hybrid"
+	}
+	r.Algorithm += kind
 	r.BuildRows = j.d.build.Rows()
 	return r
 }

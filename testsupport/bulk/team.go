@@ -19,7 +19,7 @@ import (
 // memory of the host: exchange.Assign decides where rows go, and may copy rows of one side of a
 // partition to several devices. A row travels with the columns that the join is told to keep. All
 // others are NULL where it arrives, so a plan that reads more of it returns wrong rows. Executions
-// that make one table read each other's build rows where they are.
+// that make one table read each other's build rows where they are; one may make a hybrid table, of which none is on the host.
 type Member struct {
 	Provider
 	// Assigned, if there is one, gets the assignment of rows to the devices of a meeting.

@@ -64,5 +64,8 @@ func spreadSet(t *testing.T) []columnartest.Named {
 		join("payload", 3, 8, 3000, -1, []int{16, 8, 4, 2, 1}),
 		join("several partners", 2, 8, 300, 100, []int{4}),
 		join("one key", 8, 4, 1, -1, []int{8, 8}),
+		rig.Named("hybrid, payload", hybridOver(2, 1, 2), columnartest.Case{
+			Build: 30000, Probe: 2000, Keys: columnartest.Spread(9000), KeyBytes: 8, Widths: [2][]int{{16, 4}, {4}}, Expect: 100,
+		}),
 	}
 }

@@ -13,8 +13,11 @@ import (
 	"gpujoin/joincore/cuda/driver"
 )
 
-// SpreadName is the algorithm of a join whose table spans the memory of several devices.
-const SpreadName = "npj+spread"
+// Algorithms of joins with a table that spans the memory of several devices, or of devices and the host.
+const (
+	SpreadName = "npj+spread"
+	HybridName = "npj+hybrid"
+)
 
 // SpreadMember is a device that has a part of a build side.
 type SpreadMember struct {
@@ -27,13 +30,16 @@ type SpreadMember struct {
 // SpreadTable is a hash table of the build rows of several devices, in the memory of all of
 // them (Fast-IC, section 6.3). Each device joins rows of its own with it, when it likes: it
 // reads slots and build rows where they are. So none of the members' arenas may be rewound to
-// before BuildSpread, and no build column may change, until all devices have done that.
+// before BuildSpread, and no build column may change, until all devices have done that. The same holds for
+// the memory of the host in which the rest of a hybrid table lies (section 5.3).
 type SpreadTable struct {
-	MS float64 // that the slowest device took to enter rows
+	MS     float64 // that the slowest device took to enter rows
+	Hosted float64 // the share of its slots that lies on the host
 
 	members []SpreadMember
 	shape   *spreadShape
 	base    []uint64 // of each device's first unit
+	host    []byte   // of the units on the host
 	of      []spreadDescriptor
 	repeats uint64 // not 0: build rows share a key, or a tag
 	ms      []float64
@@ -45,11 +51,11 @@ type spreadCounters struct {
 	Repeats, Full, Results uint64
 }
 
-// BuildSpread makes a table of all members' build rows, in memory of their arenas. It returns
-// when the devices' work has ended, also after an error. Payload must have as many columns
+// BuildSpread makes a table of all members' build rows, in memory of their arenas and of the host. It
+// returns when the devices' work has ended, also after an error. Payload must have as many columns
 // of the same widths on all devices. ErrBudget: memory is too little, or, hardly ever, some
 // slots are; ErrUnsupported: devices do not build such a table.
-func BuildSpread(ctx context.Context, members []SpreadMember, place Placement) (*SpreadTable, error) {
+func BuildSpread(ctx context.Context, members []SpreadMember, where Placing) (*SpreadTable, error) {
 	n := len(members)
 	t := &SpreadTable{members: members, base: make([]uint64, n), of: make([]spreadDescriptor, n), ms: make([]float64, n), entered: make([]spreadCounters, n)}
 	rows, free := make([]int64, n), make([]int64, n)
@@ -60,7 +66,10 @@ func BuildSpread(ctx context.Context, members []SpreadMember, place Placement) (
 		rows[i], free[i] = m.Build.Rows, m.Arena.Free()
 	}
 	var err error
-	if t.shape, err = shapeSpread(rows, free, place); err != nil {
+	if t.shape, err = shapeSpread(rows, free, where); err != nil {
+		return nil, err
+	}
+	if err := t.takeHost(where.Host); err != nil {
 		return nil, err
 	}
 	if err := t.each(func(i int) error { return t.clear(ctx, i) }); err != nil {
@@ -129,32 +138,56 @@ func (t *SpreadTable) describe() {
 	}
 }
 
-// enter enters the rows whose slots a device has. Payload may arrive meanwhile.
+// enter enters the rows whose slots a device has, or makes for the host. Payload may arrive meanwhile.
 func (t *SpreadTable) enter(ctx context.Context, i int) error {
+	arena, all := t.members[i].Arena, driver.Mark(0)
 	report, err := t.run(ctx, i, func(ctx context.Context, b *Job) error {
-		units := t.shape.addresses(t.base)
-		list := func(units []uint64) uint64 {
-			at := b.Take(8 * int64(len(units)))
-			b.PutAt(at, BytesOf(units))
-			return at
+		units := t.shape.addresses(t.base, addressOf(t.host))
+		d := t.of[i]
+		t.of[i].Unit = putUnits(b, units)
+		all = arena.Mark()
+		t.enterUnits(b, d, t.shape.only(units, i))
+		if err := t.makeHosted(ctx, b, d, t.shape.hosted(i, len(t.members))); err != nil {
+			return err
 		}
-		d, most := t.of[i], int64(0)
-		d.Unit, t.of[i].Unit = list(t.shape.only(units, i)), list(units)
-		for _, m := range t.members {
-			most = max(most, m.Build.Rows)
-		}
-		k := b.Kernel("gj_spread_enter_k%d", b.Join.Build.Key.Bytes/4)
-		b.Launch(k, b.Grid(k, (most+int64(k.Threads)-1)/int64(max(k.Threads, 1))), Put(b, &d))
 		b.Await(0)
 		words := [2]uint64{}
 		err := b.Read(ctx, d.Table.Repeats, words[:])
 		t.entered[i] = spreadCounters{Repeats: words[0], Full: words[1]}
 		return err
 	})
-	if err == nil {
-		t.ms[i] = report.MS
+	if err != nil {
+		return err
 	}
-	return err
+	arena.Rewind(all)
+	t.ms[i] = report.MS
+	return nil
+}
+
+// enterUnits queues the entering of all rows whose slots are in units of a list, which has 0 for others.
+func (t *SpreadTable) enterUnits(b *Job, d spreadDescriptor, units []uint64) {
+	d.Unit = putUnits(b, units)
+	most := int64(0)
+	for _, m := range t.members {
+		most = max(most, m.Build.Rows)
+	}
+	k := b.Kernel("gj_spread_enter_k%d", b.Join.Build.Key.Bytes/4)
+	b.Launch(k, b.Grid(k, (most+int64(k.Threads)-1)/int64(max(k.Threads, 1))), Put(b, &d))
+}
+
+// putUnits copies a list of units to the device and returns its address.
+func putUnits(b *Job, units []uint64) uint64 {
+	at := b.Take(8 * int64(len(units)))
+	b.PutAt(at, BytesOf(units))
+	return at
+}
+
+// Algorithm returns the name of joins with the table.
+func (t *SpreadTable) Algorithm() string {
+	if t.Hosted > 0 {
+		return HybridName
+	}
+	return SpreadName
 }
 
 // Probe returns a Func that joins rows of a device with the table. The build side of the join
@@ -164,10 +197,10 @@ func (t *SpreadTable) Probe(member int) Func {
 		if j.RowIDs {
 			return nil, nil, fmt.Errorf("npj: row ids of several devices: %w", joincore.ErrUnsupported)
 		}
-		if err := CheckPayload(SpreadName, j); err != nil {
+		if err := CheckPayload(t.Algorithm(), j); err != nil {
 			return nil, nil, err
 		}
-		return Run(ctx, d, s, a, j, SpreadName, func(ctx context.Context, b *Job) (*Output, error) {
+		return Run(ctx, d, s, a, j, t.Algorithm(), func(ctx context.Context, b *Job) (*Output, error) {
 			b.ReadBack = PhaseProbe
 			r := &spreadRun{Job: b, table: t, member: member, behind: b.Mark()}
 			out := r.probe(j.OutputRows)

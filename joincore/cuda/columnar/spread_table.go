@@ -3,8 +3,10 @@ package columnar
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
 )
 
@@ -22,14 +24,26 @@ type spreadDescriptor struct {
 }
 
 // Placement returns on which device each of some units of a table lies, if device i has space for
-// free[i]; nil: all of them have too little. costmodel.Interleave is one.
+// free[i]; nil: all of them have too little. costmodel.Interleave is one. A unit may lie on the host
+// (costmodel.OnHost) if there is host memory.
 type Placement func(units int, free []int) []int
+
+// Placing says where the units of a table lie.
+type Placing struct {
+	On Placement
+	// Host returns page-locked memory of the host, which all devices read at the host's addresses for as long
+	// as they read the table; nil: there is none.
+	Host func(bytes int64) ([]byte, error)
+	// Rest places units of a table for which On finds too little space, though its slots are as full as they
+	// may be; nil: there is no such table.
+	Rest Placement
+}
 
 // spreadShape is how a hash table lies in the memory of several devices.
 type spreadShape struct {
 	unitBits int   // a unit has 1 << unitBits slots
 	rowBits  int   // of a build row's number that are its number on its device
-	place    []int // by unit: the device
+	place    []int // by unit: the device, or costmodel.OnHost
 }
 
 const (
@@ -42,13 +56,21 @@ const (
 	// linkBytes is what the table takes for a build row in addition to its slots.
 	linkBytes = 4
 	// SpreadLeast is the least bytes that a table takes for a build row on all devices.
-	SpreadLeast = slotBytes*5/4 + linkBytes
+	SpreadLeast = SlotsLeast + linkBytes
+	// SlotsLeast is the part of that for slots, which may lie on the host.
+	SlotsLeast = slotBytes * 5 / 4
+	// hostedFiner is by how many times more units a table has of which some may be on the host: these are only as
+	// much as devices lack.
+	hostedFiner = 8
+	// hostedParts is by how many times the free memory of a device exceeds a unit, if units may lie on the
+	// host: those are made on a device, in memory that the table leaves.
+	hostedParts = 16
 )
 
 // shapeSpread shapes a table of build rows in the memory of devices. Of free[i] bytes the table
 // leaves a quarter, for probes. ErrUnsupported: no table has so many rows; ErrBudget: the
 // devices have too little memory.
-func shapeSpread(rows, free []int64, place Placement) (*spreadShape, error) {
+func shapeSpread(rows, free []int64, where Placing) (*spreadShape, error) {
 	ids, all := device.NewRowIDs(len(rows)), int64(0)
 	if len(rows) > MaxSpread {
 		return nil, fmt.Errorf("npj: a table in the memory of %d devices, at most %d: %w", len(rows), MaxSpread, joincore.ErrUnsupported)
@@ -62,21 +84,38 @@ func shapeSpread(rows, free []int64, place Placement) (*spreadShape, error) {
 	if all > maxTableRows {
 		return nil, fmt.Errorf("npj: a table of %d build rows: %w", all, joincore.ErrUnsupported)
 	}
-	for _, slots := range []int64{tableSlots(all, 1<<62), tableSlots(all, 0)} {
-		s := &spreadShape{rowBits: ids.Bits(), unitBits: max(leastUnitBits, bits.Len64(uint64(slots/int64(unitsPerDevice*len(rows)))))}
+	fullest := tableSlots(all, 0)
+	for _, try := range []struct {
+		slots int64
+		place Placement
+	}{{tableSlots(all, 1<<62), where.On}, {fullest, where.On}, {fullest, where.Rest}} {
+		if try.place == nil {
+			continue
+		}
+		s := &spreadShape{rowBits: ids.Bits(), unitBits: unitBits(try.slots, free, where.Host != nil)}
 		space := make([]int, len(rows))
 		for i := range space {
 			space[i] = int(max(0, free[i]/4*3-linkBytes*rows[i]) / s.unitBytes())
 		}
-		units := (slots + s.unitSlots() - 1) / s.unitSlots()
+		units := (try.slots + s.unitSlots() - 1) / s.unitSlots()
 		if units*s.unitSlots() > 2*maxTableRows {
 			continue // slot numbers have 32 bits
 		}
-		if s.place = place(int(max(units, int64(len(rows)))), space); s.place != nil {
+		if s.place = try.place(int(max(units, int64(len(rows)))), space); s.place != nil {
 			return s, nil
 		}
 	}
 	return nil, fmt.Errorf("npj: %d devices have too little memory for a table of %d build rows: %w", len(rows), all, joincore.ErrBudget)
+}
+
+// unitBits returns the size of the units of a table, in bits of a slot's number.
+func unitBits(slots int64, free []int64, hosted bool) int {
+	n := bits.Len64(uint64(slots / int64(unitsPerDevice*len(free))))
+	if hosted {
+		n = bits.Len64(uint64(slots / int64(hostedFiner*unitsPerDevice*len(free))))
+		n = min(n, bits.Len64(uint64(slices.Min(free)/hostedParts/slotBytes))-1)
+	}
+	return max(leastUnitBits, n)
 }
 
 func (s *spreadShape) unitSlots() int64 { return 1 << s.unitBits }
@@ -92,11 +131,16 @@ func (s *spreadShape) on(device int) (n int) {
 	return n
 }
 
-// addresses returns the addresses of all units. base has that of each device's first unit, which
-// the others follow.
-func (s *spreadShape) addresses(base []uint64) []uint64 {
+// addresses returns the addresses of all units. base has that of each device's first unit, and host that of the
+// host's, which the others follow.
+func (s *spreadShape) addresses(base []uint64, host uint64) []uint64 {
 	list, next := make([]uint64, len(s.place)), append([]uint64(nil), base...)
 	for u, d := range s.place {
+		if d == costmodel.OnHost {
+			list[u] = host
+			host += uint64(s.unitBytes())
+			continue
+		}
 		list[u] = next[d]
 		next[d] += uint64(s.unitBytes())
 	}
@@ -112,4 +156,19 @@ func (s *spreadShape) only(addresses []uint64, device int) []uint64 {
 		}
 	}
 	return list
+}
+
+// hosted returns the numbers of the units on the host that a device makes: devices take turns.
+func (s *spreadShape) hosted(device, devices int) (units []int) {
+	n := 0
+	for u, d := range s.place {
+		if d != costmodel.OnHost {
+			continue
+		}
+		if n%devices == device {
+			units = append(units, u)
+		}
+		n++
+	}
+	return units
 }

@@ -33,7 +33,7 @@ func TestShapesOfSpreadTables(t *testing.T) {
 		"nine devices":          {make([]int64, 9), make([]int64, 9), 0, joincore.ErrUnsupported},
 		"different, and little": {[]int64{1 << 20, 1 << 28}, []int64{gb, 5 * gb}, 1.25, nil},
 	} {
-		s, err := shapeSpread(c.rows, c.free, costmodel.Interleave)
+		s, err := shapeSpread(c.rows, c.free, Placing{On: costmodel.Interleave})
 		if c.err != nil || err != nil {
 			if c.err == nil || !errors.Is(err, c.err) {
 				t.Errorf("%s: %v", name, err)
@@ -66,11 +66,73 @@ func TestShapesOfSpreadTables(t *testing.T) {
 func TestAddressesOfUnits(t *testing.T) {
 	s := &spreadShape{unitBits: 12, place: []int{0, 1, 2, 0, 2, 0}}
 	const unit = 8 << 12
-	all := s.addresses([]uint64{1 << 40, 2 << 40, 3 << 40})
+	all := s.addresses([]uint64{1 << 40, 2 << 40, 3 << 40}, 0)
 	if want := []uint64{1 << 40, 2 << 40, 3 << 40, 1<<40 + unit, 3<<40 + unit, 1<<40 + 2*unit}; !slices.Equal(all, want) {
 		t.Errorf("%x", all)
 	}
 	if own := s.only(all, 2); !slices.Equal(own, []uint64{0, 0, 3 << 40, 0, 3<<40 + unit, 0}) {
 		t.Errorf("%x", own)
+	}
+}
+
+// Units are on the host only if the fullest table exceeds the devices. They are small enough to be made in the memory that the
+// table leaves.
+func TestShapesOfHybridTables(t *testing.T) {
+	const gb, plenty = 1 << 30, 1 << 40
+	host := func(int64) ([]byte, error) { return nil, nil }
+	for name, c := range map[string]struct {
+		rows, free []int64
+		hosted     float64 // the least share
+	}{
+		"half full":           {[]int64{1 << 27, 1 << 27}, []int64{plenty, plenty}, 0},
+		"fuller":              {[]int64{1 << 27, 1 << 27}, []int64{2.5 * gb, 2.5 * gb}, 0},
+		"a part":              {[]int64{1 << 27, 1 << 27}, []int64{2 * gb, 2 * gb}, 0.15},
+		"most":                {[]int64{1 << 27, 1 << 27}, []int64{gb, gb}, 0.75},
+		"one device":          {[]int64{1 << 28}, []int64{2 * gb}, 0.75},
+		"one device, a part":  {[]int64{1 << 28}, []int64{4 * gb}, 0.15},
+		"memory for no slots": {[]int64{1 << 28}, []int64{gb}, 1},
+		"few rows":            {[]int64{1000}, []int64{64 << 10}, 0},
+		"nothing is free":     {[]int64{1000, 0}, []int64{0, 0}, 1},
+	} {
+		s, err := shapeSpread(c.rows, c.free, Placing{On: costmodel.Interleave, Rest: costmodel.Greedy, Host: host})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		units, all := len(s.place), int64(0)
+		for d, n := range c.rows {
+			all += n
+			if used := int64(s.on(d))*s.unitBytes() + linkBytes*n; s.on(d) > 0 && used > c.free[d]/4*3 {
+				t.Errorf("%s: device %d has %d bytes of %d", name, d, used, c.free[d])
+			}
+		}
+		share := float64(s.on(costmodel.OnHost)) / float64(units)
+		if share < c.hosted || share > c.hosted+0.1 || share > 0 && s.unitBits > leastUnitBits && s.unitBytes() > slices.Min(c.free)/8 {
+			t.Errorf("%s: %.3f of %d units of %d bytes are on the host", name, share, units, s.unitBytes())
+		}
+		if slots := int64(units) * s.unitSlots(); 4*slots < 5*all || share > 0 && slots > all*3/2+int64(len(c.rows))<<leastUnitBits {
+			t.Errorf("%s: %d slots for %d rows", name, slots, all)
+		}
+	}
+	if _, err := shapeSpread([]int64{1<<31 + 1}, []int64{1}, Placing{On: costmodel.Interleave, Rest: costmodel.Greedy, Host: host}); !errors.Is(err, joincore.ErrUnsupported) {
+		t.Errorf("more rows than slots: %v", err)
+	}
+}
+
+// Units on the host follow each other there. Devices take turns in making them.
+func TestUnitsOnTheHost(t *testing.T) {
+	const unit, h = 8 << 12, costmodel.OnHost
+	s := &spreadShape{unitBits: 12, place: []int{h, 0, h, 1, h, h, 0, h}}
+	all := s.addresses([]uint64{1 << 40, 2 << 40}, 3<<40)
+	if want := []uint64{3 << 40, 1 << 40, 3<<40 + unit, 2 << 40, 3<<40 + 2*unit, 3<<40 + 3*unit, 1<<40 + unit, 3<<40 + 4*unit}; !slices.Equal(all, want) {
+		t.Errorf("%x", all)
+	}
+	for device, want := range [][]int{{0, 4, 7}, {2, 5}} {
+		if got := s.hosted(device, 2); !slices.Equal(got, want) {
+			t.Errorf("device %d makes units %v", device, got)
+		}
+	}
+	if got := s.only(all, h); !slices.Equal(got, []uint64{3 << 40, 0, 3<<40 + unit, 0, 3<<40 + 2*unit, 3<<40 + 3*unit, 0, 3<<40 + 4*unit}) {
+		t.Errorf("%x", got)
 	}
 }

@@ -2,7 +2,12 @@
 
 package outofcore
 
-import "gpujoin/joincore/cuda/links"
+import (
+	"fmt"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/cuda/links"
+)
 
 // scratch is host memory of a job for data that the device stores there
 // temporarily.
@@ -53,6 +58,31 @@ func takeCharged(e Resources, size int64) (s *slab, more []byte) {
 		return slabs.takeUpTo(size, size), nil
 	}
 	return s, more
+}
+
+// TakeLocked returns n bytes of page-locked memory of a job, which kernels of all devices read at the
+// host's addresses, until free. It waits until the memory is locked. ErrBudget: the job may not have as much, or
+// too much is locked; ErrUnsupported: the driver locks none.
+func TakeLocked(e Resources, n int64) (memory []byte, free func(), err error) {
+	size, slabs := slabSize(n), e.Device().Slabs
+	grant, err := e.Memory().Alloc(size)
+	if err != nil {
+		return nil, nil, err
+	}
+	own := scratch{grant: grant}
+	if own.slab, own.more = takeCharged(e, size); own.slab == nil {
+		err = fmt.Errorf("%d MB of page-locked host memory, beside what other joins have of at most %d MB: %w", size>>20, max(slabs.Limit, 0)>>20, joincore.ErrBudget)
+	} else {
+		err = slabs.lockNow(own.slab)
+	}
+	if refused := slabs.refusal(); refused != nil && err != nil {
+		err = fmt.Errorf("host memory could not be page-locked: %w: %w", refused, joincore.ErrUnsupported)
+	}
+	if err != nil {
+		freeScratch(e, own)
+		return nil, nil, err
+	}
+	return own.slab.mem[:n], func() { freeScratch(e, own) }, nil
 }
 
 // freeScratch frees scratch memory, which no copy may still use.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestLockedSlabsComeFirst: locked slabs first, then those that wait to be
@@ -121,4 +122,59 @@ func TestSlabGoesBeforeItIsLocked(t *testing.T) {
 	if l.bytes() != 2<<20 || l.locks != 2 {
 		t.Errorf("%d bytes are locked, %d locks", l.bytes(), l.locks)
 	}
+}
+
+// TestLockedNow: a slab that kernels read where it is is locked when a job has it, whether it is new, was being locked
+// already, or is locked. The next job finds it locked.
+func TestLockedNow(t *testing.T) {
+	const size = 1 << 20
+	l := &locker{}
+	p := testSlabs(t, l, 1<<30)
+	s := p.take(size)
+	for range 2 {
+		if err := p.lockNow(s); err != nil || l.bytes() != size || l.locks != 1 {
+			t.Fatalf("%v, %d bytes in %d locks", err, l.bytes(), l.locks)
+		}
+	}
+	p.give(s)
+	p.Settle()
+	if p.take(size) != s || l.locks != 1 {
+		t.Errorf("another slab, or %d locks", l.locks)
+	}
+	p.give(s)
+	l.gate = make(chan struct{})
+	other := p.take(2 * size) // nothing else is idle
+	p.give(other)
+	l.wait(2)
+	if p.take(2*size) != other {
+		t.Fatal("another slab")
+	}
+	time.AfterFunc(10*time.Millisecond, func() { close(l.gate) })
+	if err := p.lockNow(other); err != nil || l.locks != 2 || other.unlock == nil {
+		t.Errorf("%v, %d locks", err, l.locks)
+	}
+	p.give(other)
+}
+
+// TestNotLockedNow: the job gives back what cannot be locked, which ends, and the pool provides no more.
+func TestNotLockedNow(t *testing.T) {
+	refused := errors.New("too much is locked")
+	l := &locker{}
+	p := testSlabs(t, l, 1<<30)
+	locked, s := p.take(2<<20), p.take(1<<20)
+	if err := p.lockNow(locked); err != nil {
+		t.Fatal(err)
+	}
+	l.err = refused
+	if err := p.lockNow(s); !errors.Is(err, refused) || !errors.Is(p.refusal(), refused) {
+		t.Errorf("%v, %v", err, p.refusal())
+	}
+	p.give(s)
+	if p.used != 2<<20 || p.bytes != 0 || p.take(1<<20) != nil {
+		t.Errorf("%d bytes in use, %d idle", p.used, p.bytes)
+	}
+	if err := p.lockNow(locked); err == nil {
+		t.Error("the pool goes on")
+	}
+	p.give(locked)
 }

@@ -16,7 +16,8 @@ import (
 // a slab before it is locked makes staged copies, too.
 //
 // Used plus idle slabs never exceed the peak of the bytes granted since the
-// pool was last empty. A new slab replaces idle ones, and slabs are also freed
+// pool was last empty. A job whose kernels read a slab where it is has it locked
+// at once (lockNow). A new slab replaces idle ones, and slabs are also freed
 // after they have been idle for a while. All mapped slabs, including those
 // being freed, never exceed a limit. After a refused lock the pool locks no
 // more slabs and provides none. It is safe for concurrent use.
@@ -318,7 +319,10 @@ func (p *Pool) lockIdle() {
 		p.mu.Unlock()
 		unlock, err := p.lock(s.mem)
 		p.mu.Lock()
-		p.locking, s.unlock, p.refused = nil, unlock, err
+		p.locking, s.unlock = nil, unlock
+		if err != nil {
+			p.refused = err
+		}
 		if s.dropped {
 			p.endMeanwhile([]*slab{s})
 		}
@@ -342,6 +346,34 @@ func (p *Pool) locksIdle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.busy
+}
+
+// lockNow locks a slab that a job has, unless it is locked. After an error the pool provides no more
+// slabs; the caller gives this one back.
+func (p *Pool) lockNow(s *slab) error {
+	for p.isLocking(s) {
+		time.Sleep(time.Millisecond)
+	}
+	p.mu.Lock()
+	locked, err := s.unlock != nil, p.refused
+	p.mu.Unlock()
+	if locked || err != nil {
+		return err
+	}
+	unlock, err := p.lock(s.mem)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.unlock = unlock
+	if err != nil {
+		p.refused = err
+	}
+	return err
+}
+
+func (p *Pool) isLocking(s *slab) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.locking == s
 }
 
 // unlocked returns the slab that has waited the longest for being locked, nil

@@ -72,7 +72,7 @@ func (m *Machine) demanded(plan *joincore.Checked, inputs []*joincore.Relation, 
 	}
 	set := list[:1]
 	reason := "the job has one device"
-	if most >= 2 {
+	if most >= j.Strategy.Fewest() {
 		set = j.best(list, most)
 		reason = multi.Unfit(m.providers(set), j.Strategy, plan, inputs)
 	}
@@ -141,7 +141,8 @@ func (m *Machine) together(plan *joincore.Checked, inputs []*joincore.Relation, 
 }
 
 // meeting returns how devices of a set meet at a join of a plan, of those ways that they can the one that is predicted to be
-// the fastest. The rate of their links has to be known.
+// the fastest. The rate of their links has to be known. A table of which a part is on the host is made only if the settings demand it:
+// random reads over the link take longer than to partition both inputs, unless they are few.
 func (m *Machine) meeting(plan *joincore.Checked, inputs []*joincore.Relation, set []int) (best choice, ok bool) {
 	for _, how := range []costmodel.Strategy{costmodel.Exchange, costmodel.Spread} {
 		c := choice{devices: set, how: how}
@@ -182,7 +183,7 @@ func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, s
 	for _, d := range set {
 		ms = max(ms, exec.PredictDevices(plan, inputs, exec.Spread{
 			Devices: len(set), Divided: divided, How: how, PeerGB: m.Jobs.PeerGB, Resident: m.residentOn(set), Stays: m.staysOn(d),
-			Held: int64(heldShare * float64(m.Devices[d].Budget)),
+			Held: int64(heldShare * float64(m.Devices[d].Budget)), Table: m.Devices[d].Budget / 4 * 3,
 		}, m.rates(d)))
 	}
 	return ms
@@ -199,8 +200,11 @@ func (m *Machine) predictChoice(plan *joincore.Checked, inputs []*joincore.Relat
 		if divided, ok := multi.Divide(plan, inputs); ok {
 			return m.predict(plan, inputs, c.devices, c.how, divided)
 		}
-	case costmodel.Exchange, costmodel.Spread:
-		if divided, err := multi.Meeting(m.providers(c.devices), c.how, plan, inputs); err == nil && m.Jobs.PeerGB > 0 {
+	case costmodel.Exchange, costmodel.Spread, costmodel.Hybrid:
+		if len(c.devices) > 1 && m.Jobs.PeerGB == 0 {
+			return 0
+		}
+		if divided, err := multi.Meeting(m.providers(c.devices), c.how, plan, inputs); err == nil {
 			return m.predict(plan, inputs, c.devices, c.how, divided[:]...)
 		}
 	}
@@ -268,7 +272,7 @@ func (t *team) leave() {
 
 // provider returns a provider that executes plans on all devices of the team.
 func (t *team) provider() device.Provider {
-	if len(t.members) == 1 {
+	if len(t.members) < 2 && t.how != costmodel.Hybrid {
 		return t.members[0]
 	}
 	return multi.Together(t.members[0].Name(), t.members, t.how)
@@ -277,7 +281,7 @@ func (t *team) provider() device.Provider {
 // note notes how the job was executed: by the strategy that was chosen, or else by one device alone.
 func (t *team) note(stats *joincore.Stats) {
 	chosen := t.how.String()
-	if len(t.members) == 1 {
+	if len(t.members) == 1 && t.how != costmodel.Hybrid {
 		stats.Strategy = costmodel.Alone.String()
 	}
 	if stats.Strategy == chosen && len(t.members) == len(t.devices) {

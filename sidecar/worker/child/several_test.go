@@ -74,11 +74,12 @@ type dividing struct{ holding }
 func (dividing) SharedJoin(members []device.Provider) []any { return make([]any, len(members)) }
 
 // exchanging is one that can also exchange the rows of a join with others, if they are at most
-// as many as it holds twice, and make one table with them, of at most as many build rows as they hold.
+// as many as it holds twice, and make one table with them, of at most as many build rows as they hold unless the host has
+// the rest.
 type exchanging struct{ dividing }
 
 func (e exchanging) Meets(members []device.Provider, x *device.Exchange) error {
-	if n := x.Rows[x.Build].Rows(); x.Spread && n > e.rows*int64(len(members)) {
+	if n := x.Rows[x.Build].Rows(); x.Spread && !x.Hosted && n > e.rows*int64(len(members)) {
 		return fmt.Errorf("a table of %d rows: %w", n, joincore.ErrBudget)
 	}
 	if n := x.Rows[0].Rows() + x.Rows[1].Rows(); !x.Spread && n > 2*e.rows*int64(len(members)) {
@@ -163,7 +164,7 @@ func TestTeam(t *testing.T) {
 // TestForcedStrategy: the settings name a strategy, which jobs have that can be executed so.
 // Others are executed as without it, and say why.
 func TestForcedStrategy(t *testing.T) {
-	const auto, alone, replicate, divide, exchange, spread = costmodel.Auto, costmodel.Alone, costmodel.Replicate, costmodel.Divide, costmodel.Exchange, costmodel.Spread
+	const auto, alone, replicate, divide, exchange, spread, hybrid = costmodel.Auto, costmodel.Alone, costmodel.Replicate, costmodel.Divide, costmodel.Exchange, costmodel.Spread, costmodel.Hybrid
 	for _, c := range []struct {
 		forced     costmodel.Strategy
 		partitions bool // devices can, and they exchange rows where that is demanded
@@ -203,6 +204,11 @@ func TestForcedStrategy(t *testing.T) {
 		{spread, true, joincore.Left, 1000, 0, 1, alone, "not spread: no inner join of two inputs by integers of at most 8 bytes can be divided among devices"},
 		{spread, true, joincore.Inner, 4 * mostRows, 0, 3, divide, fmt.Sprintf("not spread: a table of %d rows: %v", 4*int64(mostRows), joincore.ErrBudget)},
 		{spread, false, joincore.Inner, 100_000_000, 0, 3, replicate, "not spread: devices make no table together"},
+		{hybrid, true, joincore.Inner, 1000, 0, 3, hybrid, ""},
+		{hybrid, true, joincore.Inner, 4 * mostRows, 0, 3, hybrid, ""},
+		{hybrid, true, joincore.Inner, 4 * mostRows, 1, 1, hybrid, ""},
+		{hybrid, true, joincore.Left, 1000, 1, 1, alone, "not hybrid: no inner join of two inputs by integers of at most 8 bytes can be divided among devices"},
+		{hybrid, false, joincore.Inner, 1000, 1, 1, alone, "not hybrid: devices make no table together"},
 	} {
 		m, list := machine(3)
 		m.Jobs = JobDevices{Strategy: c.forced, Most: c.most, PeerGB: 390}
@@ -295,7 +301,7 @@ func TestPredictedMeetings(t *testing.T) {
 	unchecked, inputs := sizedPair(100_000_000)
 	plan := suite.Checked(t, unchecked)
 	ms := map[costmodel.Strategy]float64{}
-	for _, how := range []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Exchange, costmodel.Spread} {
+	for _, how := range []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Exchange, costmodel.Spread, costmodel.Hybrid} {
 		for _, peerGB := range []float64{390, 0} {
 			m, list := machine(2)
 			for i := range m.Devices {
@@ -332,6 +338,9 @@ func TestExecutedStrategy(t *testing.T) {
 		{2, 2, costmodel.Exchange, "exchange", "exchange", predicted},
 		{2, 2, costmodel.Exchange, "alone", "alone", 0},
 		{2, 2, costmodel.Spread, "spread", "spread", predicted},
+		{1, 1, costmodel.Hybrid, "hybrid", "hybrid", predicted},
+		{1, 1, costmodel.Hybrid, "alone", "alone", 0},
+		{1, 2, costmodel.Hybrid, "hybrid", "hybrid", 0},
 		{2, 3, costmodel.Replicate, "replicate", "replicate", 0},
 	} {
 		stats := joincore.Stats{Strategy: c.executed}

@@ -30,7 +30,7 @@ func (m *Machine) strategies(device int) (list []*control.Strategy) {
 	set := m.Jobs.best(idle, m.Jobs.atMost(idle))
 	for _, how := range costmodel.Executed() {
 		reason := multi.Unable(m.providers(set), how)
-		if reason != "" && len(set) == 1 && len(idle) > 1 {
+		if reason != "" && how.Fewest() > len(set) && len(idle) > 1 {
 			reason = "each job has one device (cuda_devices)"
 		}
 		list = append(list, &control.Strategy{Name: how.String(), Reason: reason})

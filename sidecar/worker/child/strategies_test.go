@@ -47,22 +47,23 @@ func TestStrategies(t *testing.T) {
 		devices  int
 		provider func(int) device.Provider
 		jobs     JobDevices
-		want     []string // of each device: why not replicate, divide, exchange, spread; of all alike: once
+		want     []string // of each device: why not replicate, divide, exchange, spread, hybrid; of all alike: once
 	}{
-		"one device":                      {1, exchange, JobDevices{}, []string{one + "|" + one + "|" + one + "|" + one}},
-		"jobs have one of two":            {2, exchange, JobDevices{Most: 1}, []string{each + "|" + each + "|" + each + "|" + each}},
-		"two that only read whole inputs": {2, hold, JobDevices{}, []string{"|devices do not partition inputs together|devices exchange no rows|devices make no table together"}},
-		"two that partition":              {2, divide, JobDevices{}, []string{"||devices exchange no rows|devices make no table together"}},
-		"two that exchange":               {2, exchange, JobDevices{}, []string{"|||"}},
-		"three that exchange":             {3, exchange, JobDevices{Most: 2}, []string{"|||"}},
-		"no access between two":           {2, link(nil, nil), JobDevices{}, []string{"||device 0 does not access the memory of device 1|device 0 does not access the memory of device 1", "||device 1 does not access the memory of device 0|device 1 does not access the memory of device 0"}},
-		"access in one direction":         {2, link([]int{1}, nil), JobDevices{}, []string{"||device 1 does not access the memory of device 0|device 1 does not access the memory of device 0"}},
+		"one device":                      {1, exchange, JobDevices{}, []string{one + "|" + one + "|" + one + "|" + one + "|"}},
+		"one that makes no table":         {1, divide, JobDevices{}, []string{one + "|" + one + "|" + one + "|" + one + "|devices make no table together"}},
+		"jobs have one of two":            {2, exchange, JobDevices{Most: 1}, []string{each + "|" + each + "|" + each + "|" + each + "|"}},
+		"two that only read whole inputs": {2, hold, JobDevices{}, []string{"|devices do not partition inputs together|devices exchange no rows|devices make no table together|devices make no table together"}},
+		"two that partition":              {2, divide, JobDevices{}, []string{"||devices exchange no rows|devices make no table together|devices make no table together"}},
+		"two that exchange":               {2, exchange, JobDevices{}, []string{"||||"}},
+		"three that exchange":             {3, exchange, JobDevices{Most: 2}, []string{"||||"}},
+		"no access between two":           {2, link(nil, nil), JobDevices{}, []string{"||device 0 does not access the memory of device 1|device 0 does not access the memory of device 1|device 0 does not access the memory of device 1", "||device 1 does not access the memory of device 0|device 1 does not access the memory of device 0|device 1 does not access the memory of device 0"}},
+		"access in one direction":         {2, link([]int{1}, nil), JobDevices{}, []string{"||device 1 does not access the memory of device 0|device 1 does not access the memory of device 0|device 1 does not access the memory of device 0"}},
 		"access in pairs, jobs of all": {4, link([]int{1}, []int{0}, []int{3}, []int{2}), JobDevices{}, []string{
-			"||device 0 does not access the memory of device 2|device 0 does not access the memory of device 2", "||device 1 does not access the memory of device 2|device 1 does not access the memory of device 2",
-			"||device 2 does not access the memory of device 0|device 2 does not access the memory of device 0", "||device 3 does not access the memory of device 0|device 3 does not access the memory of device 0",
+			"||device 0 does not access the memory of device 2|device 0 does not access the memory of device 2|device 0 does not access the memory of device 2", "||device 1 does not access the memory of device 2|device 1 does not access the memory of device 2|device 1 does not access the memory of device 2",
+			"||device 2 does not access the memory of device 0|device 2 does not access the memory of device 0|device 2 does not access the memory of device 0", "||device 3 does not access the memory of device 0|device 3 does not access the memory of device 0|device 3 does not access the memory of device 0",
 		}},
-		"access in pairs, jobs of two": {4, link([]int{1}, []int{0}, []int{3}, []int{2}), JobDevices{Most: 2, Best: pairs}, []string{"|||"}},
-		"one that reaches no other":    {3, link([]int{1}, []int{0}, nil), JobDevices{Most: 2}, []string{"|||", "|||", "||device 2 does not access the memory of device 0|device 2 does not access the memory of device 0"}},
+		"access in pairs, jobs of two": {4, link([]int{1}, []int{0}, []int{3}, []int{2}), JobDevices{Most: 2, Best: pairs}, []string{"||||"}},
+		"one that reaches no other":    {3, link([]int{1}, []int{0}, nil), JobDevices{Most: 2}, []string{"||||", "||||", "||device 2 does not access the memory of device 0|device 2 does not access the memory of device 0|device 2 does not access the memory of device 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &Machine{Jobs: c.jobs}
@@ -75,7 +76,7 @@ func TestStrategies(t *testing.T) {
 					names, reasons = append(names, s.GetName()), append(reasons, s.GetReason())
 				}
 				want := "|" + c.want[min(d, len(c.want)-1)] // always alone
-				if got := strings.Join(reasons, "|"); !slices.Equal(names, []string{"alone", "replicate", "divide", "exchange", "spread"}) || got != want {
+				if got := strings.Join(reasons, "|"); !slices.Equal(names, []string{"alone", "replicate", "divide", "exchange", "spread", "hybrid"}) || got != want {
 					t.Errorf("device %d: %v, %q, want %q", d, names, got, want)
 				}
 			}

@@ -39,7 +39,7 @@ type buildKey struct {
 const exchanged = "mgj"
 
 // executed are the strategies by which the worker's provider executes joins.
-var executed = []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Exchange, costmodel.Divide, costmodel.Spread}
+var executed = []costmodel.Strategy{costmodel.Alone, costmodel.Replicate, costmodel.Exchange, costmodel.Divide, costmodel.Spread, costmodel.Hybrid}
 
 // buildStrategies are the columns of the table.
 var buildStrategies = func() (names []string) {

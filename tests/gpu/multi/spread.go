@@ -58,7 +58,7 @@ func (b *bench) measureSpread(ctx context.Context) (err error) {
 	}
 	var local, peer float64
 	for _, own := range []float64{1, 0, 0.25, 0.5, 0.75} {
-		rate, build, ms, err := b.timeSpread(ctx, d, parts, 1, placeOwn(own, len(d.members)))
+		rate, build, ms, err := b.timeSpread(ctx, d, spreadMembers(d, parts), parts, 1, columnar.Placing{On: placeOwn(own, len(d.members))})
 		if err != nil {
 			return err
 		}
@@ -74,13 +74,16 @@ func (b *bench) measureSpread(ctx context.Context) (err error) {
 		report(1, own, rate, formula, build, ms)
 	}
 	n := len(d.members)
-	rate, build, ms, err := b.timeSpread(ctx, d, parts, n, costmodel.Interleave)
+	rate, build, ms, err := b.timeSpread(ctx, d, spreadMembers(d, parts), parts, n, columnar.Placing{On: costmodel.Interleave})
 	if err != nil {
 		return err
 	}
 	own := costmodel.Locality(costmodel.Interleave(64*n, slices.Repeat([]int{64}, n)), 0)
 	report(n, own, rate, float64(n)/(own/local+(1-own)/peer), build, ms)
-	return measure.Table(os.Stdout, rows...)
+	if err := measure.Table(os.Stdout, rows...); err != nil {
+		return err
+	}
+	return b.measureHybrid(ctx, d, parts)
 }
 
 // placeOwn places a part of the units, evenly among the others, on the first device, and the others in turn on the
@@ -99,15 +102,20 @@ func placeOwn(own float64, devices int) columnar.Placement {
 	}
 }
 
-// timeSpread builds a table and has the first devices probe it at once, several times. It returns the reads
-// of all of them together, 1e9 a second, and the ms of each time and of the build.
-func (b *bench) timeSpread(ctx context.Context, d *devices, parts []columnar.Join, probing int, place columnar.Placement) (rate, build float64, all []float64, err error) {
-	defer d.rewind()
-	var members []columnar.SpreadMember
-	for i, m := range d.members {
-		members = append(members, columnar.SpreadMember{Device: m.Device, Stream: m.Stream, Arena: m.Arena, Build: parts[i].Build})
+// spreadMembers returns the devices with their parts of the build side.
+func spreadMembers(d *devices, parts []columnar.Join) (list []columnar.SpreadMember) {
+	for i := range parts {
+		m := d.members[i]
+		list = append(list, columnar.SpreadMember{Device: m.Device, Stream: m.Stream, Arena: m.Arena, Build: parts[i].Build})
 	}
-	table, err := columnar.BuildSpread(ctx, members, place)
+	return list
+}
+
+// timeSpread builds a table and has the first devices probe it at once, several times. It returns the reads
+// of all of them together, 1e9 a second, and the ms of the build and of each time.
+func (b *bench) timeSpread(ctx context.Context, d *devices, members []columnar.SpreadMember, parts []columnar.Join, probing int, where columnar.Placing) (rate, build float64, all []float64, err error) {
+	defer d.rewind()
+	table, err := columnar.BuildSpread(ctx, members, where)
 	if err != nil {
 		return 0, 0, nil, err
 	}
@@ -125,12 +133,8 @@ func (b *bench) timeSpread(ctx context.Context, d *devices, parts []columnar.Joi
 		if err := errors.Join(errs...); err != nil {
 			return 0, 0, nil, err
 		}
-		longest := 0.0
-		for _, t := range ms {
-			longest = max(longest, t)
-		}
 		if i > 0 {
-			all = append(all, longest)
+			all = append(all, slices.Max(ms))
 		}
 	}
 	return float64(reads) / measure.Median(all) / 1e6, table.MS, all, nil

@@ -227,8 +227,10 @@ int full = 0, probed = 0;  // tables with a unit that has too few slots, and oth
 // Enters the build side into a table in the memory of several devices, each of which has a part
 // of the rows, of another size, and every so many units. The first and the last one probe it with
 // the whole probe side. load: slots a row. If that is 1, a unit may have too few slots, which ends the join.
+// hosted: each unit of which the number is a multiple of it lies on the host. Devices make these in turn, two at a
+// time, in memory from which they are copied; 0: there are none.
 template <int KW>
-bool spread_table(const Case& c, uint32_t devices, uint32_t unit_bits, uint32_t load) {
+bool spread_table(const Case& c, uint32_t devices, uint32_t unit_bits, uint32_t load, uint32_t hosted) {
   const Rows want = reference(c, KW * 4);
   const uint64_t rows = count(want);
   Join join(c, KW * 4, rows);
@@ -254,10 +256,28 @@ bool spread_table(const Case& c, uint32_t devices, uint32_t unit_bits, uint32_t 
   }
   std::vector<gj_spread> of(devices, spread);
   std::vector<std::vector<uint64_t>> own(devices, std::vector<uint64_t>(units));
-  for (uint64_t u = 0; u < units; u++) own[u % devices][u] = unit[u];
+  std::vector<std::vector<uint64_t>> made(devices);  // units of the host, by the device that makes them
+  for (uint64_t u = 0, turn = 0; u < units; u++) {
+    if (hosted && u % hosted == 0)
+      made[turn++ % devices].push_back(u);
+    else
+      own[u % devices][u] = unit[u];
+  }
   for (uint32_t d = 0; d < devices; d++) {
-    of[d].own = d, of[d].unit = reinterpret_cast<uint64_t>(own[d].data());
-    host::launch(2, table_threads, [&] { enter_spread<KW, table_threads>(&of[d]); });
+    auto enter = [&](const std::vector<uint64_t>& list) {
+      of[d].own = d, of[d].unit = reinterpret_cast<uint64_t>(list.data());
+      host::launch(2, table_threads, [&] { enter_spread<KW, table_threads>(&of[d]); });
+    };
+    enter(own[d]);
+    const uint64_t buffer = join.memory.take(2 * unit_slots * 8);
+    for (size_t first = 0; first < made[d].size(); first += 2) {
+      std::vector<uint64_t> some(units);
+      memset(reinterpret_cast<void*>(buffer), 0xff, 2 * unit_slots * 8);
+      for (size_t k = 0; k < 2 && first + k < made[d].size(); k++) some[made[d][first + k]] = buffer + k * unit_slots * 8;
+      enter(some);
+      for (uint64_t u = 0; u < units; u++)
+        if (some[u]) memcpy(reinterpret_cast<void*>(unit[u]), reinterpret_cast<void*>(some[u]), unit_slots * 8);
+    }
   }
   (*reinterpret_cast<uint32_t*>(spread.full) ? full : probed)++;
   if (*reinterpret_cast<uint32_t*>(spread.full)) return load == 1;
@@ -309,12 +329,12 @@ void check(const Case& c) {
   // more, over each number of devices.
   static const struct { uint32_t bits, load; } shape[] = {{3, 1}, {6, 1}, {6, 2}, {8, 1}, {8, 2}, {13, 1}, {13, 2}};
   for (int i = 0; i < 2; i++, spreads++) {
-    const uint32_t devices = 1 + spreads % GJ_SPREAD_DEVICES;
+    const uint32_t devices = 1 + spreads % GJ_SPREAD_DEVICES, hosted = spreads % 4;  // none, all, every second, every third
     const auto [bits, load] = shape[spreads % 7];
     checks++;
-    if (spread_table<KW>(c, devices, bits, load)) continue;
+    if (spread_table<KW>(c, devices, bits, load, hosted)) continue;
     wrong++;
-    printf("spread over %u devices, units of %u slots, %u slots a row, %s, key of %d bytes, %u x %u rows\n", devices, 1u << bits, load, c.name.c_str(), KW * 4, c.rows[0], c.rows[1]);
+    printf("spread over %u devices, every %u on the host, units of %u slots, %u slots a row, %s, key of %d bytes, %u x %u rows\n", devices, hosted, 1u << bits, load, c.name.c_str(), KW * 4, c.rows[0], c.rows[1]);
   }
 }
 

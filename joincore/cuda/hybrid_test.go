@@ -1,0 +1,61 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
+	"gpujoin/joincore/cuda/columnar"
+	"gpujoin/joincore/cuda/outofcore"
+	"gpujoin/joincore/device"
+	"gpujoin/joincore/exec"
+	"gpujoin/joincore/multi"
+	"gpujoin/testsupport/suite"
+)
+
+// A build side of which one device holds the columns, and not the table: the rest of the table is on the host. Its memory is charged to the
+// job, bounded by the limit of slabs, and given back when the join has ended, failed or was cancelled: the limit is that of one
+// table. Without it, and if the job may not have as much, one device joins otherwise.
+func TestAHybridTable(t *testing.T) {
+	const rows, most = 1_800_000, 16 << 20
+	p, err := New(Config{Budget: 64 << 20, Streams: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	lock := lockSlab(p.platform)
+	p.outOfCore.Slabs = outofcore.NewPool(func(mem []byte) (func(), error) { return lock(p.context, mem) }, most)
+	p.outOfCore.WindowRows = 1 << 14
+	team := multi.Together("cuda", []device.Provider{p}, costmodel.Hybrid)
+	many := suite.Keyed(rows, func(row int) uint64 { return uint64(row) * 0x9e3779b97f4a7c15 })
+	run := func(ctx context.Context, mem *suite.Arena) (stats joincore.Stats, err error) {
+		sink := suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<16)
+		err = suite.Run(ctx, team, suite.PairPlan(many, many), []*joincore.Relation{many, many}, mem, sink, exec.Options{}, &stats)
+		if mem.InUse() != 0 {
+			t.Errorf("%d bytes of the job are in use", mem.InUse())
+		}
+		return stats, err
+	}
+	for i := range 3 {
+		if stats, err := run(t.Context(), &suite.Arena{}); err != nil || stats.RowsOut != rows || stats.Strategy != "hybrid" || stats.Alone != "" || stats.Joins[0].Algorithm != columnar.HybridName {
+			t.Errorf("run %d: %v, %+v", i, err, stats)
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := run(cancelled, &suite.Arena{}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if stats, err := run(t.Context(), &suite.Arena{Limit: 1 << 20}); err == nil && (stats.RowsOut != rows || stats.Alone == "") {
+			t.Errorf("a job without memory: %+v", stats)
+		}
+	}
+	p.outOfCore.Slabs.Limit = 1 << 20
+	if stats, err := run(t.Context(), &suite.Arena{}); err != nil || stats.RowsOut != rows || !strings.Contains(stats.Alone, "the host may lock 1") {
+		t.Errorf("%v, %+v", err, stats)
+	}
+}
