@@ -141,10 +141,10 @@ func checkHybridMemory(x *device.Exchange, members int, memory, host int64) erro
 	columns := share*x.RowBytes(x.Build) + wholeBytes(x.Whole...)
 	links := share * (columnar.SpreadLeast - columnar.SlotsLeast)
 	if need := columns + links/3*4 + memory/leastHybrid; need > memory {
-		return fmt.Errorf("each of %d devices needs %d MB for its part of the build side, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
+		return fmt.Errorf("a device of %d needs %d MB for its part of the build side, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
 	}
 	if rest := int64(members) * (share*columnar.SlotsLeast - ((memory-columns)/4*3 - links)); rest > host {
-		return fmt.Errorf("%d MB of a table of %d rows exceed %d devices, and the host may lock %d: %w", rest>>20, rows, members, host>>20, joincore.ErrBudget)
+		return fmt.Errorf("%d MB of a table of %d rows have to be on the host, and the host may lock %d: %w", rest>>20, rows, host>>20, joincore.ErrBudget)
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func (w *world) measureKept(ctx context.Context, q query) (*keptResult, error) {
 		}
 		compare("native", got)
 	}
-	if w.devices > 1 {
+	if w.several() {
 		r.Several = &times{Equal: true}
 	}
 	modes, all := w.modes[1:], r.modes()
@@ -280,7 +280,7 @@ func (w *world) printKept(results []*keptResult) error {
 	}
 	fmt.Printf("\n%s\n", w.describe())
 	head := "query\trows\tcores ms\tjob\tcuda ms\tjob\tfeed\tcores/cuda\tbar ms\tkept\ton the GPU\tequal"
-	if w.devices > 1 {
+	if w.several() {
 		head += fmt.Sprintf("\t%d GPUs ms\tjob\tcuda/%[1]d GPUs", w.devices)
 	}
 	rows := []string{head}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/tests/measure"
 	"gpujoin/tests/suite"
 	"gpujoin/tests/tpch"
@@ -31,6 +32,8 @@ type options struct {
 	devices int
 	// strategy is how several GPUs execute a job together, where they can.
 	strategy string
+	// limit is the memory of joins on each GPU then; "": sharedMemory.
+	limit string
 	// transfer is how inputs reach a GPU.
 	transfer string
 	parts    string
@@ -56,9 +59,10 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.IntVar(&o.rows, "rows", 10_000_000, "rows of the dimension; facts have as many, and four times as many")
 	flags.IntVar(&o.runs, "runs", 3, "runs of each query in each mode; the median counts")
 	flags.IntVar(&o.workers, "workers", defaultWorkers(), "parallel workers of a query, beside its leader")
-	flags.IntVar(&o.devices, "devices", 1, "most GPUs of a job: with more than 1, each query also runs on several GPUs and is compared with one")
+	flags.IntVar(&o.devices, "devices", 1, "most GPUs of a job: with more than 1, or the strategy hybrid, each query also runs so and is compared with one")
 	flags.StringVar(&o.transfer, "transfer-method", "auto", "how inputs reach a GPU: a value of the daemon's cuda-transfer-method")
 	flags.StringVar(&o.strategy, "strategy", "auto", "how several GPUs execute a job together, where they can: a value of the daemon's cuda-strategy")
+	flags.StringVar(&o.limit, "strategy-memory", sharedMemory, "memory of joins on each GPU that executes them so: a value of the daemon's cuda-memory")
 	flags.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run")
 	flags.StringVar(&o.queries, "queries", "", "numbers of TPC-H queries; none: all 22")
 	flags.BoolVar(&o.kept, "kept", false, "only compare cores with CUDA over kept columns: joins of 1 M rows times -sf and 4 times as many, and TPC-H")
@@ -77,6 +81,10 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	}
 	return run(ctx, o)
 }
+
+// several reports whether queries also run on several GPUs, or on one by a strategy that differs from what it does
+// alone.
+func (o options) several() bool { return o.devices > 1 || o.strategy == costmodel.Hybrid.String() }
 
 func fileExists(path string) bool {
 	_, err := os.Stat(path)

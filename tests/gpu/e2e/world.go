@@ -93,6 +93,9 @@ func (o options) memory() harness.DaemonOptions {
 	return harness.DaemonOptions{}
 }
 
+// sharedMemory is the memory of each GPU that joins may use where two daemons share the GPUs.
+const sharedMemory = "40%"
+
 func newWorld(ctx context.Context, o options) (w *world, err error) {
 	w = &world{options: o}
 	defer func() {
@@ -104,7 +107,7 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	if err := w.prepare(ctx); err != nil {
 		return w, err
 	}
-	for name, value := range map[string]any{"sf": o.sf, "rows": o.rows, "runs": o.runs, "workers": o.workers, "devices": o.devices, "strategy": o.strategy, "parts": o.parts} {
+	for name, value := range map[string]any{"sf": o.sf, "rows": o.rows, "runs": o.runs, "workers": o.workers, "devices": o.devices, "strategy": o.strategy, "strategy_memory": o.limit, "parts": o.parts} {
 		w.run.Parameter(name, value)
 	}
 	w.run.Chosen("queries", o.queries)
@@ -134,8 +137,8 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	}
 	one := harness.DaemonOptions{"cuda-devices": "1"}
 	maps.Copy(one, memory)
-	if o.devices > 1 {
-		one["cuda-memory"] = "40%" // two daemons share the GPUs
+	if o.several() {
+		one["cuda-memory"] = sharedMemory
 	}
 	one["cuda-transfer-method"] = cmp.Or(o.transfer, "auto")
 	cuda, err := w.cuda(ctx, "cuda", one)
@@ -143,8 +146,8 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 		return w, err
 	}
 	w.modes = []*mode{native, cpu, cuda}
-	if o.devices > 1 {
-		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-transfer-method": cmp.Or(o.transfer, "auto"), "cuda-memory": "40%"}
+	if o.several() {
+		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-transfer-method": cmp.Or(o.transfer, "auto"), "cuda-memory": cmp.Or(o.limit, sharedMemory)}
 		maps.Copy(more, memory)
 		several, err := w.cuda(ctx, "several", more)
 		if err != nil {
