@@ -242,7 +242,7 @@ func (s *Spread) spreadMS(d *costmodel.Resident, r *costmodel.DeviceRates) (ente
 	}
 	if hosted := s.hosted(d); hosted > 0 {
 		entered += hosted * slotBytes * float64(d.Rows[0]) / r.LinkOutGB / perMS
-		probed += hosted * float64(d.Rows[1]) * (1/hostReadGps - 1/r.FetchGps) / perMS
+		probed += float64(d.Rows[1]) * (1/costmodel.HostedRate(1-hosted, r.FetchGps, hostReadGps) - 1/r.FetchGps) / perMS
 	}
 	return entered, probed
 }
