@@ -57,7 +57,7 @@ func findMeeting(members []device.Provider, how costmodel.Strategy, plan *joinco
 	}
 	best, most := (*meetingJoin)(nil), int64(-1)
 	failed := fmt.Errorf("no inner join of two inputs by integers of at most 8 bytes can be divided among devices: %w", joincore.ErrUnsupported)
-	for _, n := range meetable(belowGroups(plan.Root, len(members)), plan.Schema()) {
+	for _, n := range meetable(belowGroups(plan.Root, max(len(members), how.Fewest())), plan.Schema()) {
 		j := newMeetingJoin(n, how, plan)
 		err := j.check(plan)
 		if err == nil {
