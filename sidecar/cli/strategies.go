@@ -55,39 +55,38 @@ func abilityOf(devices []executor.Device) ability {
 
 // strategiesText describes what jobs can be executed by.
 func (a ability) strategiesText() string {
-	devices, texts := []int{}, []string{}
-	for _, d := range a.strategies {
-		list := waysList{}
+	return devicesText(a.strategies, func(d deviceStrategies, add func(name, reason string)) (device int) {
 		for _, s := range d.Strategies {
-			list.add(s.Name, s.Reason)
+			add(s.Name, s.Reason)
 		}
-		devices, texts = append(devices, d.Device), append(texts, list.text())
-	}
-	return devicesText(devices, texts)
+		return d.Device
+	})
 }
 
 // methodsText describes what inputs can be transferred by.
 func (a ability) methodsText() string {
-	devices, texts := []int{}, []string{}
-	for _, d := range a.methods {
-		list := waysList{}
+	return devicesText(a.methods, func(d deviceMethods, add func(name, reason string)) (device int) {
 		for _, m := range d.Methods {
-			list.add(m.Name, m.Reason)
+			add(m.Name, m.Reason)
 		}
-		devices, texts = append(devices, d.Device), append(texts, list.text())
-	}
-	return devicesText(devices, texts)
+		return d.Device
+	})
 }
 
-// devicesText joins the texts of devices, or returns one of them if they are the same.
-func devicesText(devices []int, texts []string) string {
-	if same := slices.Compact(slices.Clone(texts)); len(same) < 2 {
+// devicesText describes the ways of devices, once if these are the same. list adds those of a device,
+// whose number it returns.
+func devicesText[D any](devices []D, list func(d D, add func(name, reason string)) (device int)) string {
+	var texts, named []string
+	for _, d := range devices {
+		ways := waysList{}
+		device := list(d, ways.add)
+		text := ways.text()
+		texts, named = append(texts, text), append(named, fmt.Sprintf("device %d: %s", device, text))
+	}
+	if same := slices.Compact(texts); len(same) < 2 {
 		return strings.Join(same, "")
 	}
-	for i, d := range devices {
-		texts[i] = fmt.Sprintf("device %d: %s", d, texts[i])
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(named, "; ")
 }
 
 // waysList is ways to do something, by the reason why they are not possible: "" if they are.
