@@ -190,6 +190,16 @@ func (t *SpreadTable) Algorithm() string {
 	return SpreadName
 }
 
+// Reads says what a member reads in the memory of the others.
+func (t *SpreadTable) Reads(member int) FarReads {
+	rows := make([]int64, len(t.members))
+	for i, m := range t.members {
+		rows[i] = m.Build.Rows
+	}
+	build := &t.members[member].Build
+	return t.shape.farReads(member, rows, build.Key.Bytes, Widths(build.Payload))
+}
+
 // Probe returns a Func that joins rows of a device with the table. The build side of the join
 // is that device's part of the table's.
 func (t *SpreadTable) Probe(member int) Func {

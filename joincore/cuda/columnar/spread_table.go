@@ -131,6 +131,42 @@ func (s *spreadShape) on(device int) (n int) {
 	return n
 }
 
+// FarReads says how many bytes a device reads in the memory of the others. Kernels do not count them: they
+// follow from numbers of rows, and from the others' shares of the slots and of the build rows.
+type FarReads struct {
+	Made        int64   // keys, to make the table
+	slots, rows float64 // the others' shares
+	value       int64   // bytes of a build row that a result row reads
+}
+
+// farReads returns what a device of the given number reads, if the build sides of all have some rows,
+// keys of some bytes, and payload.
+func (s *spreadShape) farReads(own int, rows []int64, keyBytes int, payload []int) FarReads {
+	all := int64(0)
+	for _, n := range rows {
+		all += n
+	}
+	f := FarReads{
+		Made: (all - rows[own]) * int64(keyBytes), slots: 1 - float64(s.on(own)+s.on(costmodel.OnHost))/float64(len(s.place)),
+		rows: 1 - float64(rows[own])/float64(max(all, 1)),
+	}
+	if keyBytes > tagBytes { // a slot identifies narrower keys
+		f.value = int64(keyBytes)
+	}
+	for _, bytes := range payload {
+		f.value += int64(bytes)
+	}
+	return f
+}
+
+// Probed returns about how many bytes are read for some probe rows, a slot each, and result rows.
+func (f *FarReads) Probed(probe, result int64) int64 {
+	return int64(f.slots*float64(probe*slotBytes) + f.rows*float64(result*f.value))
+}
+
+// tagBytes is the width of the tag in a slot.
+const tagBytes = 4
+
 // addresses returns the addresses of all units. base has that of each device's first unit, and host that of the
 // host's, which the others follow.
 func (s *spreadShape) addresses(base []uint64, host uint64) []uint64 {

@@ -62,6 +62,28 @@ func TestShapesOfSpreadTables(t *testing.T) {
 	}
 }
 
+// A device reads the keys of all other rows, and later a part of slots and values that is the others' share.
+func TestFarReads(t *testing.T) {
+	s := &spreadShape{unitBits: 12, place: []int{0, 1, 2, 0}}
+	rows := []int64{600, 100, 300}
+	for own, want := range map[int]struct{ made, probed int64 }{
+		0: {400 * 8, 10_000*8/2 + 5000*(8+12)*4/10},
+		1: {900 * 8, 10_000*8*3/4 + 5000*(8+12)*9/10},
+	} {
+		f := s.farReads(own, rows, 8, []int{8, 4})
+		if got := f.Probed(10_000, 5000); f.Made != want.made || got < want.probed-1 || got > want.probed+1 {
+			t.Errorf("device %d: %d and %d bytes, want %v", own, f.Made, got, want)
+		}
+	}
+	narrow := s.farReads(0, rows, 4, []int{4})
+	if want := int64(5000 * 4 * 4 / 10); narrow.Made != 400*4 || narrow.Probed(0, 5000) < want-1 || narrow.Probed(0, 5000) > want+1 {
+		t.Errorf("narrow keys: %d and %d bytes", narrow.Made, narrow.Probed(0, 5000))
+	}
+	if f := s.farReads(1, []int64{0, 0, 0}, 8, nil); f.Made != 0 || f.Probed(100, 0) != 600 {
+		t.Errorf("no build rows: %+v", f)
+	}
+}
+
 // Each unit has memory of its own on its device, in which the device's units follow each other.
 func TestAddressesOfUnits(t *testing.T) {
 	s := &spreadShape{unitBits: 12, place: []int{0, 1, 2, 0, 2, 0}}
