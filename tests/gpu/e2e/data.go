@@ -32,7 +32,7 @@ const smallest = 1_000_000
 
 // fillJoins makes a dimension and two tables of facts, with as many rows and
 // with four times as many, and returns their joins. If the dimension is large, there are also
-// joins of a tenth and of a hundredth of the rows.
+// joins of a tenth and of a hundredth of the rows. The last ones return texts.
 func (w *world) fillJoins(ctx context.Context) ([]query, error) {
 	tables := []synthetic.Table{synthetic.Dimension("dimension", 1, w.rows)}
 	var queries []query
@@ -63,7 +63,32 @@ func (w *world) fillJoins(ctx context.Context) ([]query, error) {
 			return nil, err
 		}
 	}
-	return queries, native.Exec(ctx, "vacuum (freeze, analyze)")
+	texts, err := w.fillTexts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(queries, texts...), native.Exec(ctx, "vacuum (freeze, analyze)")
+}
+
+// fillTexts makes a dimension and facts with texts, a tenth of the rows if these are many, and returns joins
+// that return texts of both, and groups by texts.
+func (w *world) fillTexts(ctx context.Context) ([]query, error) {
+	dimension, fact, rows := "dimension", "fact1", w.rows
+	if w.rows >= smallest {
+		dimension, fact, rows = "dimension_10", "fact_10", w.rows/10
+	}
+	say("filling named_dimension and named_fact with %d rows", rows)
+	err := w.modes[0].session.Exec(ctx, fmt.Sprintf(`
+		create table named_dimension as select k, v, case when v %% 10 > 0 then 'dimension ' || v end as name from %s;
+		create table named_fact as select k, v, case when v %% 7 > 0 then 'fact ' || v || ' of ' || k end as note from %s`, dimension, fact))
+	if err != nil {
+		return nil, fmt.Errorf("filling tables with texts: %w", err)
+	}
+	const join = "from named_fact f join named_dimension d on f.k = d.k"
+	return []query{
+		{name: "texts of both sides", sql: "select d.name, f.note, d.v, f.v " + join + " where f.v < 100"},
+		{name: "groups by texts", sql: "select d.name, count(*) as n, sum(f.v) as f " + join + " group by d.name"},
+	}, nil
 }
 
 func (w *world) fillTPCH(ctx context.Context, numbers []int) ([]query, error) {

@@ -77,7 +77,7 @@ func TestWithoutGPU(t *testing.T) {
 			}
 		}
 	}
-	if queries != 2 || joins != 6 { // of two joins in three modes
+	if queries != 4 || joins != 12 { // of four joins in three modes
 		t.Errorf("%d queries, phases of %d joins", queries, joins)
 	}
 	if !document.Complete || document.Suite != "gpu-e2e" {
