@@ -32,6 +32,14 @@ func (c Column) IsInt() bool {
 	return c.Kind == Fixed && (c.Width == 1 || c.Width == 2 || c.Width == 4 || c.Width == 8)
 }
 
+// mostMoved is the width, in bytes, of the widest values that move with their rows. For a wider one, a
+// cache miss costs less than moving the value twice.
+const mostMoved = 16
+
+// Movable reports whether values move with their rows from one step of a plan to the next. Others
+// are fetched by row id.
+func (c Column) Movable() bool { return c.Kind == Fixed && c.Width <= mostMoved }
+
 // StoredWidth returns the bytes of each of Vector.Values: of a Varlena column those of an offset.
 // 0: there are no such columns.
 func (c Column) StoredWidth() int {

@@ -24,7 +24,7 @@ type Stats struct {
 	Predicted      time.Duration // of JoinTime, by package costmodel, for that strategy; 0: not predicted
 	Devices        int           // that have executed it together; 0: one, as always
 	Alone          string        // why one device has executed it; "": several have
-	Sent           int64         // bytes that devices have copied from each other
+	Sent           int64         // bytes that devices have copied from each other, or read in each other's memory
 	Hops           int           // links that each of these bytes has crossed
 	Met            time.Duration // how long the first device at the join where they exchange rows waited for the last one
 	Waited         time.Duration // how long the first device to finish waited for the last one

@@ -148,7 +148,7 @@ func (g *groups) derive(ctx context.Context, memory *rowid.Owned) (*view, error)
 		v.derived.firsts[input] = rows.Firsts[i]
 	}
 	for i, ref := range g.spec.Carry {
-		if !rowid.Movable(g.e.describe(ref)) { // fetched by the host
+		if !g.e.describe(ref).Movable() { // fetched by the host
 			if v.derived.from[keys+i], err = g.follow(memory, ref, v); err != nil {
 				return nil, err
 			}

@@ -76,7 +76,7 @@ func (c *collection) copyNumbers(ctx context.Context, to driver.Ptr, m member, f
 	case rows != 0:
 		return q.Stream().Copy(to, rows, 4*from.rows)
 	}
-	return q.Number(from.rows, to)
+	return q.Number(0, 0, from.rows, to)
 }
 
 func (c *collection) copyValues(from rowid.Column, rows int64) (rowid.Column, error) {

@@ -93,7 +93,14 @@ func (e *execution) giveBack() {
 
 // Import registers an input.
 func (e *execution) Import(number int, r *joincore.Relation) (device.Space, error) {
-	host, err := hostinput.New(number, r)
+	all, low, high := r, 0, len(r.Segments)
+	x, member := e.meets()
+	if x != nil {
+		if side := x.Side(number); side >= 0 && x.Numbers(side) {
+			all, low, high = x.Ranges(side, member)
+		}
+	}
+	host, err := hostinput.New(number, all)
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +108,25 @@ func (e *execution) Import(number int, r *joincore.Relation) (device.Space, erro
 		e.inputs = append(e.inputs, nil)
 	}
 	host.Seed = e.opt.Seed
-	in := &input{Input: host, keeps: e.findKept(r)}
+	in := &input{Input: host, keeps: e.findKept(r, host.Starts[low])}
 	e.inputs[number] = in
-	all := e.segmentsView(number, 0, len(r.Segments))
-	all.whole, in.all = true, all
+	in.own = e.segmentsView(number, low, high)
+	in.own.whole, in.all = true, in.own
+	if all != r {
+		in.all = e.segmentsView(number, 0, len(all.Segments))
+	}
 	e.makeRoom(in)
-	e.share(all)
-	return all.space(), nil
+	e.share(in.own)
+	return in.own.space(), nil
 }
 
-// input is a base input, and all its rows.
+// input is a base input.
 type input struct {
 	*hostinput.Input
-	all   *view
+	all *view // of its rows
+	// own are the rows that the execution scans: all of them, unless other devices scan the rest and
+	// rows meet with their ids.
+	own   *view
 	keeps []*keptColumn // of its columns; nil: nothing of it has a content
 }
 

@@ -32,15 +32,16 @@ func (c *residentColumn) stride() int64 {
 
 // keptColumn is a column of an input with rows that have a content.
 type keptColumn struct {
-	pieces  []resident.Piece // one for each segment
+	first   int64            // row of the input
+	pieces  []resident.Piece // of the rows from there on, one for each segment
 	found   resident.Found[*residentColumn]
 	memory  rowid.Owned // of brought
 	brought *column     // of all rows, by this execution; nil: not, or in the view's own memory
 }
 
-// findKept finds what the device has of an input's columns, nil for those without a content. It
-// stays until the execution ends.
-func (e *execution) findKept(r *joincore.Relation) []*keptColumn {
+// findKept finds what the device has of columns of some rows, from the given row of their input on, nil
+// for those without a content. It stays until the execution ends.
+func (e *execution) findKept(r *joincore.Relation, first int64) []*keptColumn {
 	out := make([]*keptColumn, len(r.Columns))
 	cache := e.workspace.gpu.resident
 	if cache.Limit() == 0 {
@@ -51,7 +52,7 @@ func (e *execution) findKept(r *joincore.Relation) []*keptColumn {
 		if !named {
 			continue
 		}
-		k := &keptColumn{memory: rowid.Owned{Memory: e.workspace}, pieces: make([]resident.Piece, 0, len(r.Segments))}
+		k := &keptColumn{first: first, memory: rowid.Owned{Memory: e.workspace}, pieces: make([]resident.Piece, 0, len(r.Segments))}
 		for i := range r.Segments {
 			v := &r.Segments[i].Columns[j]
 			k.pieces = append(k.pieces, resident.Piece{Content: v.Content, From: v.From, Rows: int64(r.Segments[i].Rows)})
@@ -80,11 +81,12 @@ func (k *keptColumn) stays(rows int64) bool {
 	return have < k.found.Named || k.found.Entries() > 1 && have == rows
 }
 
-// runs returns what the device has of rows [first, first+n), as rows from 0 on.
+// runs returns what the device has of rows [first, first+n) of the input, as rows from 0 on.
 func (k *keptColumn) runs(first, n int64) (out []resident.Run[*residentColumn]) {
 	if k == nil {
 		return nil
 	}
+	first -= k.first
 	for _, r := range k.found.Runs {
 		low, high := max(r.At, first), min(r.At+r.Rows, first+n)
 		if low < high {
@@ -218,7 +220,7 @@ func (e *execution) makeRoom(in *input) {
 	cache, n := e.workspace.gpu.resident, int64(0)
 	for j, c := range in.Relation.Columns {
 		if c.Kind == joincore.Fixed {
-			n += int64(c.Width) * (3*in.RowCount() - 2*in.keeps[j].rows())
+			n += int64(c.Width) * (3*in.own.rows - 2*in.keeps[j].rows())
 		}
 	}
 	e.need += n

@@ -227,7 +227,7 @@ func (e *execution) materialise(ctx context.Context, all *space, key *device.Key
 	w.keyKept = slices.ContainsFunc(slices.Concat(keep.Columns, keep.Late), isKey)
 	carried, numbered := keep.Carried(func(ref joincore.ColumnRef) bool {
 		_, here := s.carried[ref]
-		return isKey(ref) || rowid.Movable(e.describe(ref)) && (here || slices.Contains(keep.Columns, ref))
+		return isKey(ref) || e.describe(ref).Movable() && (here || slices.Contains(keep.Columns, ref))
 	})
 	for _, ref := range carried {
 		if isKey(ref) {
@@ -280,16 +280,18 @@ func (w *materialisedSide) addNumbers(e *execution, s *space, input int) error {
 	if !ok {
 		return nil
 	}
-	if m.positions == 0 {
+	all, first := e.numbered(m.view)
+	if m.positions == 0 || first != 0 {
 		to, err := e.workspace.arena.Take(4 * s.rows)
 		if err != nil {
 			return err
 		}
-		if err := e.workspace.main.Number(s.rows, to); err != nil {
+		if err := e.workspace.main.Number(m.positions, first, s.rows, to); err != nil {
 			return err
 		}
 		m.positions = to
 	}
+	m.view = all
 	w.add(columnar.Column{Addr: m.positions, Bytes: 4}, payload{kind: rowid.PayloadRowIDs, column: joincore.ColumnRef{Input: input}, member: m})
 	return nil
 }

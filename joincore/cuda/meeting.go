@@ -69,7 +69,7 @@ func (p *Provider) Meets(members []device.Provider, x *device.Exchange) error {
 	if err := reach(members); err != nil {
 		return err
 	}
-	if err := checkMovable(x); err != nil {
+	if err := checkNumbers(x); err != nil {
 		return err
 	}
 	for _, m := range members {
@@ -186,7 +186,7 @@ func (e *execution) prepareMeeting(ctx context.Context, spec *device.JoinSpec, b
 		return nil, fmt.Errorf("devices cannot exchange the rows of a join: %s: %w", reason, joincore.ErrUnsupported)
 	}
 	own := *spec
-	own.KeepBuild, own.KeepProbe = travelling(spec.KeepBuild), travelling(spec.KeepProbe)
+	own.KeepBuild, own.KeepProbe = travelling(at.exchange, spec.KeepBuild), travelling(at.exchange, spec.KeepProbe)
 	m := &meetingJoin{at: at}
 	var err error
 	if m.materialisedJoin, err = e.prepareMaterialised(ctx, &own, build, m.meet); err != nil {
@@ -197,6 +197,27 @@ func (e *execution) prepareMeeting(ctx context.Context, spec *device.JoinSpec, b
 		return nil, err
 	}
 	return m, nil
+}
+
+// meets returns the join at which the execution meets others, and its number among them; nil: it meets
+// none.
+func (e *execution) meets() (x *device.Exchange, member int) {
+	switch at := e.opt.Common.Team.(type) {
+	case *attendance:
+		return at.exchange, at.member
+	case *spreadPlace:
+		return at.exchange, at.member
+	}
+	return nil, 0
+}
+
+// numbered returns the view whose row ids the rows of a view take along, and the id of its first row: the
+// view itself, unless other devices read them.
+func (e *execution) numbered(v *view) (all *view, first int64) {
+	if in := e.inputs[v.number]; in.all != in.own && in.all != v {
+		return in.all, v.first()
+	}
+	return v, 0
 }
 
 // complete makes a side look like those of all devices: a column that may be NULL on one of them

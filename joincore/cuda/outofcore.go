@@ -28,7 +28,7 @@ func (e *execution) partitionableSides(spec *device.JoinSpec, build *space) (b, 
 
 func (e *execution) partitionableSide(v *view, key *device.Key, residual joincore.Expr, keep device.Keep) outofcore.Side {
 	_, numbered := keep.Carried(func(ref joincore.ColumnRef) bool {
-		return rowid.Movable(e.describe(ref)) && slices.Contains(keep.Columns, ref)
+		return e.describe(ref).Movable() && slices.Contains(keep.Columns, ref)
 	})
 	return outofcore.Side{
 		All: v, Key: key, Columns: e.columnsRead(v.number, key, residual, keep),

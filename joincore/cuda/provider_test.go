@@ -257,7 +257,7 @@ func teamOver(t *testing.T, m *mesh.Mesh, how costmodel.Strategy, budget, window
 	return multi.Together("cuda", members, how)
 }
 
-// Random trees of which columns of fixed width are returned: many have a join at which devices
+// Random trees of which numbers, texts and wide values are returned: many have a join at which devices
 // meet, of which some columns may be NULL on one device only. Where they do, statistics say so, and
 // each row is returned once.
 func TestTeams(t *testing.T) {
@@ -290,6 +290,83 @@ func treesOfTeams(t *testing.T, how costmodel.Strategy, layouts ...[]int) {
 		}
 		if met < trees/4 {
 			t.Errorf("%v: devices met in %d of %d trees", ordinals, met, trees)
+		}
+	}
+}
+
+// layoutsOfTeams are the devices of teams, by number: several on the first device, and on two if there are.
+func layoutsOfTeams(t *testing.T) [][]int {
+	t.Helper()
+	all, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layouts := [][]int{{0, 0}, {0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}}
+	if len(all) > 1 {
+		layouts = append(layouts, []int{0, 1}, []int{1, 0, 1, 0})
+	}
+	return layouts
+}
+
+// Texts and wide values are those of the rows that meet, wherever these were and whatever reads them.
+func TestTextsOfATeam(t *testing.T) {
+	for _, how := range meetings {
+		for _, ordinals := range layoutsOfTeams(t) {
+			t.Run(fmt.Sprint(how, ordinals), func(t *testing.T) {
+				p := teamOf(t, how, 128<<20, 90, ordinals...)
+				for _, rows := range [][3]int{{0, 7, 3}, {1, 1, 1}, {5, 3, 1}, {30, 200, 16}, {300, 200, 90}, {600, 900, 128}} {
+					for _, m := range suite.Meetings(rows[0], rows[1], rows[2]) {
+						stats := suite.Check(t, fmt.Sprintf("%v rows, %s", rows, m.Name), p, m.Plan, m.Inputs, 1000, exec.Options{Device: device.Options{EmitRows: 100}})
+						if stats.Alone != "" || stats.Strategy != how.String() {
+							t.Errorf("%v rows, %s: %+v", rows, m.Name, stats)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Columns that stay on the devices are read there by the next team, of which each device has the rows that it
+// kept, in another order than the input's.
+func TestKeptColumnsOfATeam(t *testing.T) {
+	m, err := machines.Mesh("hgx-h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range meetings {
+		for _, ordinals := range layoutsOfTeams(t) {
+			t.Run(fmt.Sprint(how, ordinals), func(t *testing.T) {
+				var members []device.Provider
+				for i, ordinal := range ordinals {
+					p := keeping(t, ordinal, 128<<20, 32<<20, ordinals...)
+					p.UseMesh(m, i)
+					members = append(members, p)
+				}
+				p := multi.Together("cuda", members, how)
+				for _, meeting := range suite.Meetings(300, 450, 25) {
+					for _, r := range meeting.Inputs { // every third segment has no name
+						for i := range r.Segments {
+							for j := range r.Segments[i].Columns {
+								if v := &r.Segments[i].Columns[j]; i%3 < 2 && v.Content == 0 {
+									v.Content = joincore.NewContent()
+								}
+							}
+						}
+					}
+					for run := range 3 {
+						stats := suite.Check(t, fmt.Sprintf("%s, run %d", meeting.Name, run), p, meeting.Plan, meeting.Inputs, 1000, exec.Options{})
+						if stats.Alone != "" || stats.Strategy != how.String() {
+							t.Errorf("%s, run %d: %+v", meeting.Name, run, stats)
+						}
+					}
+				}
+				for i, m := range members {
+					if m.(*Provider).Resident() == 0 {
+						t.Errorf("nothing has stayed on device %d", i)
+					}
+				}
+			})
 		}
 	}
 }

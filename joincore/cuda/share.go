@@ -258,8 +258,8 @@ func (p *part) end(err error) (*column, error) {
 	return nil, err
 }
 
-// Exchanged returns how many bytes the execution has copied from other devices, and how
-// many links each of them crossed.
+// Exchanged returns how many bytes the execution has copied from other devices, or read in their
+// memory, and how many links each of them crossed.
 func (e *execution) Exchanged() (bytes int64, hops int) {
 	if bytes = e.workspace.copied.Load(); bytes > 0 {
 		hops = 1

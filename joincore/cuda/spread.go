@@ -109,7 +109,10 @@ func (s *spreading) end(f func()) {
 
 // spreadJoin is the join, on one of the devices. Where it cannot be executed, the execution fails,
 // and one device executes the plan alone.
-type spreadJoin struct{ *materialisedJoin }
+type spreadJoin struct {
+	*materialisedJoin
+	reads columnar.FarReads
+}
 
 // prepareSpread gathers the build side's columns where they are not at hand, and meets the others.
 func (e *execution) prepareSpread(ctx context.Context, spec *device.JoinSpec, build *space, at *spreadPlace) (_ *spreadJoin, err error) {
@@ -117,7 +120,7 @@ func (e *execution) prepareSpread(ctx context.Context, spec *device.JoinSpec, bu
 		return nil, fmt.Errorf("devices cannot make one table for a join: %s: %w", reason, joincore.ErrUnsupported)
 	}
 	own := *spec
-	own.KeepBuild, own.KeepProbe = travelling(spec.KeepBuild), travelling(spec.KeepProbe)
+	own.KeepBuild, own.KeepProbe = travelling(at.exchange, spec.KeepBuild), travelling(at.exchange, spec.KeepProbe)
 	j, err := e.prepareMaterialised(ctx, &own, build, nil)
 	if err != nil {
 		return nil, err
@@ -140,11 +143,13 @@ func (e *execution) prepareSpread(ctx context.Context, spec *device.JoinSpec, bu
 	}
 	e.unpin = e.workspace.arena.Pin()
 	j.run = table.Probe(at.member)
+	reads := table.Reads(at.member)
+	e.workspace.copied.Add(reads.Made)
 	entering := milliseconds(table.MS)
 	j.prepare += max(0, time.Since(start)-entering)
 	j.report.Time += entering
 	j.report.AddPhase(joincore.Phase{Name: columnar.PhaseBuild, Actual: entering})
-	return &spreadJoin{j}, nil
+	return &spreadJoin{j, reads}, nil
 }
 
 // Probe joins the rows of a space with the table, window by window.
@@ -183,6 +188,7 @@ func (j *spreadJoin) rows(ctx context.Context, side *materialisedSide, start tim
 			j.report.Reason = "devices that make one table do not partition"
 		}
 		j.report.RowsOut += out.Rows
+		j.e.workspace.copied.Add(j.reads.Probed(side.Rows, out.Rows))
 		return j.emit(out, side, emit)
 	}
 	if !errors.Is(err, joincore.ErrBudget) || side.Rows <= leastPiece {

@@ -11,7 +11,6 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/hostinput"
-	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -93,7 +92,7 @@ func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joinc
 	}
 	g := gathering{st: st, ctx: ctx, space: r.space, first: r.first + int64(from), n: int64(n), at: int64(at)}
 	for i, ref := range columns {
-		if rowid.Movable(st.e.describe(ref)) {
+		if st.e.describe(ref).Movable() {
 			if err := g.column(ref, &dst.Columns[i]); err != nil {
 				return 0, nil, err
 			}
@@ -104,7 +103,7 @@ func (st *stream) gather(ctx context.Context, r *rows, from int, columns []joinc
 		switch {
 		case desc.Kind == joincore.Varlena: // a later column may have reduced the number of rows
 			heap[i] = int(binary.LittleEndian.Uint32(v.Values[4*(at+n):]))
-		case !rowid.Movable(desc):
+		case !desc.Movable():
 			if _, _, err := st.write(ctx, r, from, ref, v, at, 0, n); err != nil {
 				return 0, nil, err
 			}

@@ -32,10 +32,17 @@ func unfitForSpread(spec *device.JoinSpec) string {
 	return unfitForMaterialised(&input)
 }
 
-// travelling returns what a side keeps whose rows other devices read: row ids of one device mean
-// nothing to another one, so values that are read late travel as well.
-func travelling(k device.Keep) device.Keep {
-	return device.Keep{Columns: slices.Concat(k.Columns, k.Late)}
+// travelling returns what a side of a join keeps at which devices meet. Values that are read late travel
+// as well: to fetch them by row id, a device would need whole columns of rows that others have
+// uploaded. Row ids travel only where values are fetched by them in any case.
+func travelling(x *device.Exchange, k device.Keep) device.Keep {
+	out := device.Keep{Columns: slices.Concat(k.Columns, k.Late)}
+	for _, input := range k.Inputs {
+		if side := x.Side(input); side >= 0 && x.Fetches(side) {
+			out.Inputs = append(out.Inputs, input)
+		}
+	}
+	return out
 }
 
 // exchangedBy names the algorithm of a join whose rows were exchanged. That stands before what else
@@ -65,17 +72,42 @@ func checkAlike(payload [][]movedColumn) error {
 	return nil
 }
 
-// checkMovable returns an error if kernels do not move a column of a join at which devices meet.
-func checkMovable(x *device.Exchange) error {
-	for side, list := range x.Columns {
-		for _, j := range list {
-			if c := x.Rows[side].Columns[j]; !rowid.Movable(c) {
-				return fmt.Errorf("devices move no values of %d bytes, as in column %d of input %d: %w", c.Width, j, x.Inputs[side], joincore.ErrUnsupported)
-			}
+// checkNumbers returns an error if rows of a side take their ids to other devices and are more than ids
+// tell apart.
+func checkNumbers(x *device.Exchange) error {
+	for side, r := range x.Rows {
+		if rows := r.Rows(); x.Numbers(side) && rows >= kernels.MaxRows {
+			return fmt.Errorf("the values of %d rows of input %d would be fetched by row id, at most %d can be: %w", rows, x.Inputs[side], kernels.MaxRows-1, joincore.ErrUnsupported)
 		}
 	}
 	return nil
 }
+
+// fetchedBytes returns what columns take that each device reads whole, because it fetches values by row
+// id after the join.
+func fetchedBytes(x *device.Exchange) (bytes int64) {
+	for side, list := range x.ByID {
+		if !x.Numbers(side) {
+			continue
+		}
+		r := x.Rows[side]
+		for _, j := range list {
+			c := r.Columns[j]
+			bytes += r.Rows() * int64(c.Width+1)
+			if c.Kind == joincore.Fixed {
+				continue
+			}
+			bytes += r.Rows() * textBytes
+			for i := range r.Segments {
+				bytes += int64(len(r.Segments[i].Columns[j].Heap))
+			}
+		}
+	}
+	return bytes
+}
+
+// textBytes is what a device has of a text in addition to its bytes: where they are, and an offset.
+const textBytes = 16 + 4
 
 // spareRows is by how much more than its share of rows a device may get: keys are not spread evenly.
 const spareRows = 1.0 / 8
@@ -97,7 +129,7 @@ func checkTeamMemory(x *device.Exchange, members int, memory int64) error {
 	if in+out >= 1<<50 {
 		return fmt.Errorf("the rows of a join exceed the memory of %d devices: %w", members, joincore.ErrBudget)
 	}
-	need := columnar.Bound(int64(in), int64(rows), int64(out)) + wholeBytes(x.Whole...)
+	need := columnar.Bound(int64(in), int64(rows), int64(out)) + wholeBytes(x.Whole...) + fetchedBytes(x)
 	if need > memory {
 		return fmt.Errorf("each of %d devices needs %d MB to exchange the rows of the join, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
 	}
@@ -116,7 +148,7 @@ func checkSpreadMemory(x *device.Exchange, members int, memory int64) error {
 		return fmt.Errorf("a table has no place for %d build rows: %w", rows, joincore.ErrUnsupported)
 	}
 	// A quarter of what the columns leave is for probes.
-	need := share*x.RowBytes(x.Build) + share*columnar.SpreadLeast/3*4 + wholeBytes(x.Whole...)
+	need := share*x.RowBytes(x.Build) + share*columnar.SpreadLeast/3*4 + wholeBytes(x.Whole...) + fetchedBytes(x)
 	if need > memory {
 		return fmt.Errorf("each of %d devices needs %d MB for its part of the build side and of the table, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
 	}

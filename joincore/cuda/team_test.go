@@ -174,24 +174,61 @@ func TestWhatATeamJoins(t *testing.T) {
 		t.Error("a semi-join has one table")
 	}
 	a, b := joincore.ColumnRef{Column: 1}, joincore.ColumnRef{Column: 2}
-	if k := travelling(device.Keep{Columns: []joincore.ColumnRef{a}, Late: []joincore.ColumnRef{b}, Inputs: []int{0}}); len(k.Columns) != 2 || k.Columns[1] != b || k.Late != nil || k.Inputs != nil {
-		t.Errorf("%+v", k)
+	late := device.Keep{Columns: []joincore.ColumnRef{a}, Late: []joincore.ColumnRef{b}, Inputs: []int{0}}
+	for _, width := range []int{8, 24} {
+		x := exchangeOf(1, 1)
+		x.Rows[0].Columns[1].Width = width
+		if k := travelling(x, late); len(k.Columns) != 2 || k.Columns[1] != b || k.Late != nil || (len(k.Inputs) == 1) != (width == 24) {
+			t.Errorf("%d bytes: %+v", width, k)
+		}
 	}
 	for of, want := range map[string]string{"phj-om": "phj-om+exchange", "phj-pack/om+bypass": "phj-pack/om+exchange+bypass"} {
 		if name := exchangedBy(of); name != want || !joincore.PHJOM.Executed(name) && of == "phj-om" {
 			t.Errorf("%s was exchanged by %s", of, name)
 		}
 	}
-	wide := exchangeOf(1, 1)
-	if err := checkMovable(wide); err != nil {
-		t.Error(err)
+}
+
+// Values that are fetched by row id are those of fewer rows than ids tell apart. Devices need memory for
+// columns of which they fetch values themselves, if rows of others take their ids along.
+func TestWhatIsFetchedByRowID(t *testing.T) {
+	const rows = 1 << 20
+	x := exchangeOf(rows, rows)
+	if err := checkNumbers(x); err != nil || fetchedBytes(x) != 0 {
+		t.Errorf("%v, %d bytes", err, fetchedBytes(x))
 	}
-	wide.Rows[1].Columns[1].Width = 24
-	if err := checkMovable(wide); !errors.Is(err, joincore.ErrUnsupported) {
-		t.Error(err)
+	x.ByID[0] = []int{1}
+	if n := fetchedBytes(x); n != 9*rows {
+		t.Errorf("%d bytes of numbers", n)
 	}
-	wide.Columns[1] = []int{0}
-	if err := checkMovable(wide); err != nil {
-		t.Errorf("a wide column that nobody reads: %v", err)
+	if x.Spread = true; fetchedBytes(x) != 9*rows {
+		t.Error("build rows do not take their ids along")
+	}
+	if x.Build = 1; fetchedBytes(x) != 0 {
+		t.Error("probe rows leave their device")
+	}
+	text := exchangeOf(rows, 1<<33)
+	text.Rows[0].Columns[1] = joincore.Column{Kind: joincore.Varlena, Align: 4}
+	text.Rows[0].Segments[0].Columns[1].Heap = make([]byte, 1000)
+	text.ByID[0] = []int{1}
+	if n := fetchedBytes(text); n != 21*rows+1000 {
+		t.Errorf("%d bytes of texts", n)
+	}
+	if err := checkNumbers(text); err != nil {
+		t.Errorf("texts of few rows: %v", err)
+	}
+	for of, change := range map[string]func(*device.Exchange){
+		"wide values": func(x *device.Exchange) { x.Rows[1].Columns[1].Width = 24 },
+		"texts":       func(x *device.Exchange) { x.Rows[1].Columns[1] = text.Rows[0].Columns[1] },
+		"carried":     func(x *device.Exchange) { x.ByID[1] = []int{0} },
+	} {
+		many := exchangeOf(1, 1<<32)
+		change(many)
+		if err := checkNumbers(many); !errors.Is(err, joincore.ErrUnsupported) {
+			t.Errorf("%s of more rows than ids tell apart: %v", of, err)
+		}
+		if many.Spread = true; checkNumbers(many) != nil { // the probe side
+			t.Errorf("%s of rows that stay on their device: %v", of, checkNumbers(many))
+		}
 	}
 }

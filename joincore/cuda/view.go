@@ -30,7 +30,7 @@ type view struct {
 	slot      *slot         // of a ring: memory that is taken first
 	derived   *derived      // nil: the input is on the host
 	shared    *sharing      // nil: no other execution reads the input
-	whole     bool          // all rows of an input: what it brings may stay on the device
+	whole     bool          // all rows of an input that are scanned: what it brings may stay on the device
 	keeps     []*keptColumn // of the input's columns, if there is no source
 
 	mu       sync.Mutex // guards what follows

@@ -9,7 +9,6 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/cuda/outofcore"
-	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -29,7 +28,7 @@ func (e *execution) columnsRead(input int, key *device.Key, residual joincore.Ex
 		refs = append(refs, joincore.Columns(residual)...)
 	}
 	for _, ref := range keep.Columns {
-		if rowid.Movable(e.describe(ref)) {
+		if e.describe(ref).Movable() {
 			refs = append(refs, ref)
 		}
 	}
@@ -61,7 +60,7 @@ func (e *execution) windows(v *view, columns []int, build int64) []*view {
 	if v.shared != nil && v.Bytes(columns) <= e.workspace.arena.Free()/2 {
 		return nil // each device uploads a part of it only
 	}
-	if !v.allRows() || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
+	if !v.whole || !slices.ContainsFunc(columns, func(j int) bool { return !v.there(j) }) {
 		return nil
 	}
 	if e.keepsAll(v, columns) {
@@ -120,8 +119,8 @@ func (e *execution) width(input int, columns []int) (n int64) {
 // somewhat more, the first one of `first`.
 func (e *execution) cut(v *view, first, target int64) []*view {
 	var out []*view
-	low, rows := 0, first
-	for high := 1; high <= v.high; high++ {
+	low, rows := v.low, first
+	for high := low + 1; high <= v.high; high++ {
 		if high == v.high || v.input.Starts[high]-v.input.Starts[low] >= rows {
 			out = append(out, e.segmentsView(v.number, low, high))
 			low, rows = high, target

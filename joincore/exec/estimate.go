@@ -95,7 +95,7 @@ func (e *estimator) stored(s *side, flow float64) (stays, peak float64) {
 // that is carried has its validity in another one.
 func (e *estimator) moved(s *side) (bytes float64, columns int) {
 	base := !hasJoin(s.node)
-	carried, inputs := s.carried(func(c joincore.ColumnRef) bool { return base && movable(e.schema.Column(c)) })
+	carried, inputs := s.carried(func(c joincore.ColumnRef) bool { return base && e.schema.Column(c).Movable() })
 	width := 8 + 4*len(inputs)
 	for _, c := range carried {
 		width += e.schema.Column(c).Width
@@ -120,10 +120,6 @@ func arrayBytes(build, probe *side) float64 {
 
 // memberBytes is the largest size of the bits of sparse keys: one word for four rows that probe.
 func memberBytes(probe *side) float64 { return min(2*float64(probe.rows), 1<<20) }
-
-// carryWidth is the widest column, in bytes, that is moved with the key. For a
-// wider one, a cache miss costs less than moving the value twice.
-const carryWidth = 16
 
 // clampRows limits an estimate to a range that cannot overflow.
 func clampRows(rows float64) int64 {

@@ -161,11 +161,15 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 			contents += float64(inputs[c.Input].Rows()) * p.crossing(c)
 		}
 	}
+	whole := s.whole(plan)
 	for c := range read {
 		if c.Input >= len(inputs) {
 			continue // made on the device
 		}
 		bytes := float64(inputs[c.Input].Rows()) * p.crossing(c) * s.uploads(all[c.Input], c.Column, s.weight(contents))
+		if whole[c] {
+			bytes *= devices
+		}
 		if s.Devices > 1 && !slices.Contains(s.Divided, c.Input) && s.PeerGB > 0 {
 			ms += bytes * (devices - 1) / devices / s.PeerGB / perMS
 			bytes /= devices
@@ -217,6 +221,23 @@ func (s *Spread) divides(n joincore.Node) bool {
 func (s *Spread) meets(n *joincore.Join) bool {
 	able := s.Devices > 1 && (s.PeerGB > 0 || s.How == costmodel.Divide) || s.Devices == 1 && s.How == costmodel.Hybrid
 	return able && s.divides(n.Left) && s.divides(n.Right)
+}
+
+// whole returns the columns that each device reads whole of inputs whose rows meet those on other
+// devices: aggregates fetch them by row id.
+func (s *Spread) whole(plan *joincore.Checked) columns {
+	whole := columns{}
+	if len(s.Divided) < 2 || s.How == costmodel.Divide {
+		return whole
+	}
+	for _, a := range joincore.Aggregates(plan.Root) {
+		for _, c := range a.Carry {
+			if slices.Contains(s.Divided, c.Input) {
+				whole.add(c)
+			}
+		}
+	}
+	return whole
 }
 
 // peerReadBytes is how many bytes of the rate of copies a random read of another device's memory costs:
@@ -384,7 +405,7 @@ func (p *sized) keyBytes(n *joincore.Join) int {
 // payload returns the widths of the values that a device moves for a side:
 // narrow columns, and for each input with other columns a row id.
 func (p *sized) payload(s *side) (widths []int) {
-	carried, inputs := s.carried(func(c joincore.ColumnRef) bool { return movable(p.schema.Column(c)) })
+	carried, inputs := s.carried(func(c joincore.ColumnRef) bool { return p.schema.Column(c).Movable() })
 	for _, c := range carried {
 		widths = append(widths, p.schema.Column(c).Width)
 	}

@@ -120,8 +120,8 @@ func Run(ctx context.Context, p device.Provider, plan *joincore.Checked, inputs 
 
 // exchanging is a device that copies from others.
 type exchanging interface {
-	// Exchanged returns how many bytes the execution has copied from other devices,
-	// and how many links each of them has crossed.
+	// Exchanged returns how many bytes the execution has copied from other devices, or
+	// read in their memory, and how many links each of them has crossed.
 	Exchanged() (bytes int64, hops int)
 }
 
@@ -213,10 +213,11 @@ func (e *planState) output(sink joincore.Sink) *Output {
 }
 
 // guessedTextBytes is the assumed size, in bytes, of a value of variable length in a
-// derived input. If it is wrong, batches hold fewer rows.
+// derived input, or in one without rows. If it is wrong, batches hold fewer rows.
 const guessedTextBytes = 16
 
-// meanHeap returns the mean heap bytes per row.
+// meanHeap returns the mean heap bytes per row. An execution without rows may return those of other
+// devices.
 func meanHeap(r *joincore.Relation, column int) float64 {
 	bytes, rows := 0, 0
 	for i := range r.Segments {
@@ -225,7 +226,10 @@ func meanHeap(r *joincore.Relation, column int) float64 {
 			bytes += len(r.Segments[i].Columns[column].Heap)
 		}
 	}
-	return float64(bytes) / float64(max(rows, 1))
+	if rows == 0 {
+		return guessedTextBytes
+	}
+	return float64(bytes) / float64(rows)
 }
 
 // decided determines the build and the probe side of a join. The decision is completed once

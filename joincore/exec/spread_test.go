@@ -2,6 +2,7 @@ package exec_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gpujoin/joincore"
@@ -159,6 +160,50 @@ func TestPredictionsOfAHybridTable(t *testing.T) {
 		all := predict(costmodel.Hybrid, devices, columns/int64(devices)) // no slot is on a device
 		if least := probe / 0.5 / 1e6 / float64(devices); all < least || all > 2*least {
 			t.Errorf("%d devices: %.1f ms for %.1f ms of reads", devices, all, least)
+		}
+	}
+}
+
+// A text costs rows that meet 4 bytes on the links between devices, its row's id, and nothing on those to
+// the host. Of a column that groups carry by row id each device reads all values.
+func TestPredictionsOfRowIDs(t *testing.T) {
+	const rows = 100_000_000
+	rates := costmodel.DefaultDeviceRates
+	predict := func(how costmodel.Strategy, peerGB float64, change func(*joincore.Plan)) float64 {
+		plan, inputs := sized(rows, rows, joincore.Inner)
+		for i := range inputs {
+			inputs[i].Columns = append(slices.Clip(inputs[i].Columns), joincore.Column{Kind: joincore.Varlena, Align: 4})
+			plan.Inputs[i].Columns = inputs[i].Columns
+		}
+		change(plan)
+		return exec.PredictDevices(suite.Checked(t, plan), inputs, exec.Spread{Devices: 2, Divided: []int{0, 1}, How: how, PeerGB: peerGB}, &rates)
+	}
+	same := func(*joincore.Plan) {}
+	text := func(input int) func(*joincore.Plan) {
+		return func(p *joincore.Plan) { p.Output = append(p.Output, joincore.ColumnRef{Input: input, Column: 2}) }
+	}
+	const fast, slow = 390, 10
+	more := func(peerGB float64) float64 {
+		return predict(costmodel.Exchange, peerGB, text(0)) - predict(costmodel.Exchange, peerGB, same)
+	}
+	// Half of each device's rows leave it, all of their ids.
+	if ms, want := more(slow)-more(fast), rows/4*4/1e6*(1.0/slow-1.0/fast); ms < 0.99*want || ms > 1.01*want {
+		t.Errorf("ids of %d rows take %.2f ms more on slow links, want %.2f", rows, ms, want)
+	}
+	if dear, free := predict(costmodel.Spread, slow, text(1)), predict(costmodel.Spread, slow, text(0)); dear <= free || free <= 0 {
+		t.Errorf("ids that are read in the memory of all devices take %.1f ms, those of probe rows %.1f", dear, free)
+	}
+	grouped := func(carry ...joincore.ColumnRef) func(p *joincore.Plan) {
+		return func(p *joincore.Plan) {
+			p.Root = &joincore.Aggregate{Child: p.Root, ID: 2, Rows: 1, Keys: []joincore.Value{joincore.ColumnRef{}}, Carry: carry}
+			p.Output = []joincore.ColumnRef{{Input: 2}}
+		}
+	}
+	number := joincore.ColumnRef{Input: 0, Column: 1}
+	upload := rows * 8 / rates.LinkInGB / 1e6
+	for how, want := range map[costmodel.Strategy]float64{costmodel.Exchange: upload, costmodel.Divide: upload / 2} {
+		if ms := predict(how, fast, grouped(number)) - predict(how, fast, grouped()); ms < 0.95*want {
+			t.Errorf("%v: a carried column costs %.1f ms, its upload %.1f", how, ms, want)
 		}
 	}
 }

@@ -234,7 +234,7 @@ func (e *chunked) moved(s *side, space device.Space, j *join) Side {
 	out := Side{space, device.TransformSpec{Key: s.key}}
 	base := slices.Index(e.spaces, space)
 	out.Spec.Carry, out.Spec.RowIDs = s.carried(func(c joincore.ColumnRef) bool {
-		return j.decision.Algorithm.OM() && base == c.Input && movable(e.schema.Column(c))
+		return j.decision.Algorithm.OM() && base == c.Input && e.schema.Column(c).Movable()
 	})
 	return out
 }
@@ -244,14 +244,10 @@ func (e *chunked) movable(s *side) int {
 	n := 0
 	if !hasJoin(s.node) {
 		for _, c := range s.needed.of(s.inputs) {
-			if movable(e.schema.Column(c)) {
+			if e.schema.Column(c).Movable() {
 				n++
 			}
 		}
 	}
 	return n
-}
-
-func movable(c joincore.Column) bool {
-	return c.Kind == joincore.Fixed && c.Width <= carryWidth
 }

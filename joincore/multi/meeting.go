@@ -46,6 +46,7 @@ type meetingJoin struct {
 	how     costmodel.Strategy
 	inputs  [2]int   // of its sides, as the plan numbers them
 	columns [2][]int // of these inputs: those that the join or a later step reads
+	byID    [2][]int // those that devices fetch by row id after the join
 }
 
 // findMeeting returns the join of a plan at which members can meet: of several, the one of the
@@ -59,11 +60,7 @@ func findMeeting(members []device.Provider, how costmodel.Strategy, plan *joinco
 	failed := fmt.Errorf("no inner join of two inputs by integers of at most 8 bytes can be divided among devices: %w", joincore.ErrUnsupported)
 	for _, n := range meetable(belowGroups(plan.Root, max(len(members), how.Fewest())), plan.Schema()) {
 		j := newMeetingJoin(n, how, plan)
-		err := j.check(plan)
-		if err == nil {
-			err = p.Meets(members, j.describe(inputs, func(input int) int { return input }))
-		}
-		if err != nil {
+		if err := p.Meets(members, j.describe(inputs, func(input int) int { return input })); err != nil {
 			failed = err
 			continue
 		}
@@ -133,15 +130,25 @@ func newMeetingJoin(n *joincore.Join, how costmodel.Strategy, plan *joincore.Che
 	j := &meetingJoin{of: n, how: how}
 	j.inputs[0], _ = scanned(n.Left)
 	j.inputs[1], _ = scanned(n.Right)
-	for _, c := range readAbove(plan, n) {
-		if side := slices.Index(j.inputs[:], c.Input); side >= 0 {
-			j.columns[side] = append(j.columns[side], c.Column)
-		}
+	read, fetched := readAbove(plan, n), fetchedAbove(plan)
+	for side, input := range j.inputs {
+		j.columns[side], j.byID[side] = read.of(input), fetched.of(input)
 	}
 	return j
 }
 
-// readAbove returns the columns that a join, a step above it or the plan's result reads, each once.
+// of returns the columns of an input.
+func (c columns) of(input int) (list []int) {
+	for _, ref := range c {
+		if ref.Input == input {
+			list = append(list, ref.Column)
+		}
+	}
+	return list
+}
+
+// readAbove returns the columns that a join, a step above it or the plan's result reads, each once. Of
+// columns that an aggregate carries these are the ones that the host fetches.
 func readAbove(plan *joincore.Checked, join *joincore.Join) columns {
 	read := columns(nil).with(plan.Output...)
 	for n := range joincore.Nodes(plan.Root) {
@@ -156,10 +163,37 @@ func readAbove(plan *joincore.Checked, join *joincore.Join) columns {
 				read = read.with(k.Left, k.Right)
 			}
 		case *joincore.Aggregate:
-			read = read.with(joincore.AggregateColumns(n)...)
+			own := *n
+			own.Carry = slices.DeleteFunc(slices.Clone(n.Carry), func(c joincore.ColumnRef) bool { return plan.Schema().Column(c).Movable() })
+			read = read.with(joincore.AggregateColumns(&own)...)
 		}
 	}
 	return read
+}
+
+// fetchedAbove returns the columns that devices fetch by row id after a join, each once: keys that do not
+// move with rows, and those columns that an aggregate carries and that the host does not fetch.
+func fetchedAbove(plan *joincore.Checked) (fetched columns) {
+	movable := func(c joincore.ColumnRef) bool { return plan.Schema().Column(c).Movable() }
+	for n := range joincore.Nodes(plan.Root) {
+		switch n := n.(type) {
+		case *joincore.Join:
+			for _, k := range n.Keys {
+				for _, c := range []joincore.ColumnRef{k.Left, k.Right} {
+					if !movable(c) {
+						fetched = fetched.with(c)
+					}
+				}
+			}
+		case *joincore.Aggregate:
+			for _, c := range n.Carry {
+				if movable(c) {
+					fetched = fetched.with(c)
+				}
+			}
+		}
+	}
+	return fetched
 }
 
 // below reports whether a node is below a join.
@@ -179,33 +213,12 @@ func buildLeft(left, right *joincore.Relation) bool {
 	return costmodel.Join{LeftRows: left.Rows(), RightRows: right.Rows()}.BuildLeft()
 }
 
-// check returns why members cannot meet at the join, whatever the devices. Row numbers of one
-// device mean nothing to another one, so no later step may need them to fetch values.
-func (j *meetingJoin) check(plan *joincore.Checked) error {
-	for side, list := range j.columns {
-		for _, c := range list {
-			if plan.Schema().Column(joincore.ColumnRef{Input: j.inputs[side], Column: c}).Kind != joincore.Fixed {
-				return fmt.Errorf("devices move no texts, as in column %d of input %d: %w", c, j.inputs[side], joincore.ErrUnsupported)
-			}
-		}
-	}
-	for _, a := range joincore.Aggregates(plan.Root) {
-		if slices.ContainsFunc(a.Carry, func(c joincore.ColumnRef) bool { return slices.Contains(j.inputs[:], c.Input) }) {
-			return errCarried
-		}
-	}
-	return nil
-}
-
-// errCarried says that an aggregate fetches columns of each group's row.
-var errCarried = fmt.Errorf("an aggregate fetches columns that depend on its keys from inputs that devices divide: %w", joincore.ErrUnsupported)
-
 // mostResult bounds the rows that a join is expected to have, so that their bytes fit 63 bits.
 const mostResult = 1 << 48
 
 // describe describes the join to the devices, which number an input of the plan as number says.
 func (j *meetingJoin) describe(inputs []*joincore.Relation, number func(input int) int) *device.Exchange {
-	x := &device.Exchange{Spread: j.how.OneTable(), Hosted: j.how == costmodel.Hybrid, Columns: j.columns, Result: int64(min(max(j.of.Rows, 0), mostResult))}
+	x := &device.Exchange{Spread: j.how.OneTable(), Hosted: j.how == costmodel.Hybrid, Columns: j.columns, ByID: j.byID, Result: int64(min(max(j.of.Rows, 0), mostResult))}
 	if !buildLeft(inputs[j.inputs[0]], inputs[j.inputs[1]]) {
 		x.Build = 1
 	}

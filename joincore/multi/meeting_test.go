@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -186,7 +187,7 @@ func TestStatsOfATeam(t *testing.T) {
 		for _, rows := range []int{0, 3, 300} {
 			plan, inputs := pair(rows)
 			stats := suite.Check(t, fmt.Sprint(rows, " rows"), meeting(how, apart(4), nil), plan, inputs, 100, exec.Options{})
-			j, sends := stats.Joins[0], rows > 0 && how == costmodel.Exchange
+			j, sends := stats.Joins[0], rows > 0
 			if stats.Strategy != how.String() || stats.Devices != 4 || stats.Alone != "" || stats.Met <= 0 || (stats.Sent > 0) != sends || (stats.Hops == 1) != sends || j.Devices != 4 || j.BuildRows != int64(rows) || j.ProbeRows != 2*int64(rows) || !strings.HasSuffix(j.Algorithm, "+"+how.String()) {
 				t.Errorf("%v, %d rows: %+v", how, rows, stats)
 			}
@@ -223,6 +224,98 @@ func TestStepsAboveAMeeting(t *testing.T) {
 			if met.Load() != 1 || stats.Alone != "" || len(stats.Joins) != 2 || stats.Joins[1].BuildRows != 50 {
 				t.Errorf("%v, %T: %d meetings, %+v", how, c.root, met.Load(), stats)
 			}
+		}
+	}
+}
+
+// Texts and values that are too wide to move are those of the rows that meet, wherever these were, and
+// whatever reads them: of members with and without rows, and of rows that are alone in their segment.
+func TestTextsOfATeam(t *testing.T) {
+	for _, how := range meetings {
+		for _, members := range []int{2, 3, 4, 8} {
+			for _, rows := range [][3]int{{0, 7, 3}, {1, 1, 1}, {5, 3, 1}, {30, 200, 16}, {500, 250, 90}} {
+				for _, m := range suite.Meetings(rows[0], rows[1], rows[2]) {
+					var met atomic.Int64
+					name := fmt.Sprintf("%v, %d members, %v rows, %s", how, members, rows, m.Name)
+					stats := suite.Check(t, name, meeting(how, apart(members), counting(&met)), m.Plan, m.Inputs, 100, exec.Options{Device: device.Options{EmitRows: 40}})
+					if met.Load() != 1 || stats.Alone != "" || stats.Devices != members {
+						t.Errorf("%s: %d meetings, %+v", name, met.Load(), stats)
+					}
+				}
+			}
+		}
+	}
+}
+
+// If a member fails before, at or after the meeting, one that executes the plan alone has the texts of all rows.
+func TestTextsAfterATeamHasFailed(t *testing.T) {
+	for _, how := range meetings {
+		for _, moment := range []bulk.Moment{bulk.Before, bulk.At, bulk.After} {
+			p := meeting(how, apart(3), func(_ context.Context, when bulk.Moment, member int) error {
+				if when == moment && (member == 1 || when == bulk.At) {
+					return joincore.ErrBudget
+				}
+				return nil
+			})
+			for _, m := range suite.Meetings(200, 300, 16) {
+				stats := suite.Check(t, fmt.Sprintf("%v, moment %d, %s", how, moment, m.Name), p, m.Plan, m.Inputs, 100, exec.Options{})
+				if stats.Alone == "" || stats.Devices != 0 {
+					t.Errorf("%v, moment %d, %s: %+v", how, moment, m.Name, stats)
+				}
+			}
+		}
+	}
+}
+
+// If the members decide otherwise than is expected which side is the build side, rows of that side take
+// their ids along.
+func TestIDsOfTheBuildSide(t *testing.T) {
+	for _, left := range []bool{false, true} {
+		for _, m := range suite.Meetings(60, 60, 7) {
+			opt := exec.Options{Decide: func(_ int, d costmodel.Decision) costmodel.Decision {
+				d.BuildLeft = left
+				return d
+			}}
+			suite.Check(t, fmt.Sprint(m.Name, left), meeting(costmodel.Spread, apart(3), nil), m.Plan, m.Inputs, 100, opt)
+		}
+	}
+}
+
+// watching is a member that notes the joins at which it is to meet others.
+type watching struct {
+	*bulk.Member
+	seen *device.Exchange
+}
+
+func (w *watching) Meets(members []device.Provider, x *device.Exchange) error {
+	w.seen = x
+	return w.Member.Meets(members, x)
+}
+
+// Devices are told what is read of the rows after they have met, and what they will fetch by row id.
+func TestWhatIsReadAfterAMeeting(t *testing.T) {
+	type read struct{ columns, byID [2][]int }
+	for name, want := range map[string]read{
+		"both sides":                {columns: [2][]int{{0, 1, 2}, {0, 1, 2}}},
+		"the left side":             {columns: [2][]int{{0, 2}, {0, 1}}},
+		"filtered sides":            {columns: [2][]int{{0, 2}, {0, 2}}},
+		"a filter above":            {columns: [2][]int{{0, 2}, {0, 1, 2}}},
+		"a join by texts":           {[2][]int{{0, 2}, {0, 2}}, [2][]int{nil, {2}}},
+		"a join by wide values":     {[2][]int{{0, 2, 3}, {0, 2}}, [2][]int{{3}, nil}},
+		"groups that carry texts":   {columns: [2][]int{{0, 2, 3}, {0, 1}}},
+		"groups that carry numbers": {[2][]int{{0, 2}, {0, 1}}, [2][]int{{0, 1}, nil}},
+	} {
+		list := suite.Meetings(10, 20, 5)
+		m := list[slices.IndexFunc(list, func(m suite.Meeting) bool { return m.Name == name })]
+		w := &watching{Member: &bulk.Member{}}
+		if _, err := multi.Meeting([]device.Provider{w}, costmodel.Exchange, suite.Checked(t, m.Plan), m.Inputs); err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range slices.Concat(w.seen.Columns[:], w.seen.ByID[:]) {
+			slices.Sort(list)
+		}
+		if got := (read{w.seen.Columns, w.seen.ByID}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }
@@ -339,8 +432,8 @@ func (r refusing) Meets(members []device.Provider, x *device.Exchange) error {
 	return r.Member.Meets(members, x)
 }
 
-// TestWhereMembersMeet: at an inner join of two inputs by exact keys, of which later steps read
-// columns of fixed width; of several, at that of the largest inputs which the devices can execute.
+// TestWhereMembersMeet: at an inner join of two inputs by exact keys, whatever later steps read of
+// them; of several, at that of the largest inputs which the devices can execute.
 func TestWhereMembersMeet(t *testing.T) {
 	sizes := []int{100, 200, 400, 800}
 	var inputs []*joincore.Relation
@@ -386,8 +479,8 @@ func TestWhereMembersMeet(t *testing.T) {
 		"pair":                         {inner(0, 1), nil, 5000, [2]int{0, 1}},
 		"filtered sides":               {join(joincore.Inner, filtered(scan(0), joincore.ColumnRef{Column: text}), filtered(scan(1), joincore.ColumnRef{Input: 1}), 0, 1), nil, 5000, [2]int{0, 1}},
 		"filter above":                 {filtered(inner(0, 1), joincore.ColumnRef{Column: 1}), nil, 5000, [2]int{0, 1}},
-		"text above":                   {filtered(inner(0, 1), joincore.ColumnRef{Column: text}), nil, 5000, none},
-		"text returned":                {inner(0, 1), []joincore.ColumnRef{{Input: 1, Column: text}}, 5000, none},
+		"text above":                   {filtered(inner(0, 1), joincore.ColumnRef{Column: text}), nil, 5000, [2]int{0, 1}},
+		"text returned":                {inner(0, 1), []joincore.ColumnRef{{Input: 1, Column: text}}, 5000, [2]int{0, 1}},
 		"left":                         {join(joincore.Left, scan(0), scan(1), 0, 1), nil, 5000, none},
 		"below a left":                 {join(joincore.Left, inner(0, 1), scan(2), 0, 2), nil, 5000, [2]int{0, 1}},
 		"right of a left":              {join(joincore.Left, scan(2), inner(0, 1), 2, 0), nil, 5000, none},
@@ -397,12 +490,12 @@ func TestWhereMembersMeet(t *testing.T) {
 		"the largest":                  {bushy, nil, 5000, [2]int{2, 3}},
 		"the largest that is possible": {bushy, nil, 1000, [2]int{0, 1}},
 		"none is possible":             {bushy, nil, 10, none},
-		"text of the largest":          {bushy, []joincore.ColumnRef{{Input: 3, Column: text}}, 5000, [2]int{0, 1}},
+		"text of the largest":          {bushy, []joincore.ColumnRef{{Input: 3, Column: text}}, 5000, [2]int{2, 3}},
 		"groups":                       {sum(2, inner(0, 1), count), []joincore.ColumnRef{{Input: 2}}, 5000, [2]int{0, 1}},
 		"distinct": {sum(2, inner(0, 1), joincore.Aggregate{Functions: []joincore.Function{{Kind: joincore.Count, Distinct: true, Arg: joincore.ColumnRef{}}}}),
 			[]joincore.ColumnRef{{Input: 2}}, 5000, none},
 		"carried": {sum(2, inner(0, 1), joincore.Aggregate{Keys: []joincore.Value{joincore.ColumnRef{}}, Carry: []joincore.ColumnRef{{Column: 1}}}),
-			[]joincore.ColumnRef{{Input: 2}, {Input: 2, Column: 1}}, 5000, none},
+			[]joincore.ColumnRef{{Input: 2}, {Input: 2, Column: 1}}, 5000, [2]int{0, 1}},
 		"join of groups": {join(joincore.Inner, sum(3, inner(0, 1), joincore.Aggregate{Keys: []joincore.Value{joincore.ColumnRef{}}}), scan(2), 3, 2), []joincore.ColumnRef{{Input: 2}}, 5000, none},
 		"scan":           {scan(0), nil, 5000, none},
 	} {

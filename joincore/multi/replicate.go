@@ -149,6 +149,11 @@ func (f *fragment) replicatedJoin(n, own *joincore.Join) joincore.Node {
 	if x.opt.Decide != nil {
 		j.decided, j.decision = true, x.opt.Decide(x.number[n], j.decision)
 	}
+	if x.meeting != nil && n == x.meeting.of {
+		if f.meets.Build = 0; !j.decision.BuildLeft {
+			f.meets.Build = 1
+		}
+	}
 	f.joins = append(f.joins, j)
 	return own
 }
@@ -192,6 +197,9 @@ func (f *fragment) common(busy []int) []device.Common {
 		members[i] = f.x.p.members[m]
 	}
 	if f.meets != nil {
+		for _, m := range busy {
+			f.meets.Parts = append(f.meets.Parts, [2]*joincore.Relation{f.tables[f.meets.Inputs[0]].parts[m], f.tables[f.meets.Inputs[1]].parts[m]})
+		}
 		for i, c := range members[0].(team).Team(members, f.meets) {
 			list[busy[i]].Team = c
 		}

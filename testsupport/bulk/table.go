@@ -38,7 +38,9 @@ func (d *attending) prepareTable(ctx context.Context, spec *device.JoinSpec, own
 	if err != nil {
 		return nil, err
 	}
-	table, err := d.Import(spec.Build.Parts[0].Column.Input, got.sides[0])
+	input := spec.Build.Parts[0].Column.Input
+	d.sent.Store(got.sent)
+	table, err := d.dev.Import(input, d.fetched(input, got.sides[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +63,8 @@ func (t *team) combine(ctx context.Context, parts []*rowsOf) ([]*rowsOf, error) 
 		all.Segments = append(all.Segments, p.sides[0].Segments...)
 	}
 	out := make([]*rowsOf, len(parts))
-	for i := range out {
-		out[i] = &rowsOf{sides: [2]*joincore.Relation{all}}
+	for i, p := range parts {
+		out[i] = &rowsOf{sides: [2]*joincore.Relation{all}, sent: (all.Rows() - p.sides[0].Rows()) * t.exchange.RowBytes(t.exchange.Build)}
 	}
 	t.readers.Begin(len(parts))
 	return out, nil

@@ -17,9 +17,10 @@ import (
 
 // Member is a Provider whose executions exchange rows with those on other devices, through the
 // memory of the host: exchange.Assign decides where rows go, and may copy rows of one side of a
-// partition to several devices. A row travels with the columns that the join is told to keep. All
-// others are NULL where it arrives, so a plan that reads more of it returns wrong rows. Executions
-// that make one table read each other's build rows where they are; one may make a hybrid table, of which none is on the host.
+// partition to several devices. A row travels with the columns that the join is told to keep, as far as
+// they move, and with its id if the others are read: the device where it arrives fetches these. All
+// others are NULL there, so a plan that reads more of it returns wrong rows. Executions that make one
+// table read each other's build rows where they are; one may make a hybrid table, of which none is on the host.
 type Member struct {
 	Provider
 	// Assigned, if there is one, gets the assignment of rows to the devices of a meeting.
@@ -39,16 +40,7 @@ const (
 )
 
 // Meets implements multi's team.
-func (p *Member) Meets(members []device.Provider, x *device.Exchange) error {
-	for side, list := range x.Columns {
-		for _, c := range list {
-			if x.Rows[side].Columns[c].Kind != joincore.Fixed {
-				panic(fmt.Sprintf("column %d of input %d is to be exchanged and has no fixed width", c, x.Inputs[side]))
-			}
-		}
-	}
-	return nil
-}
+func (p *Member) Meets([]device.Provider, *device.Exchange) error { return nil }
 
 // Team implements multi's team.
 func (p *Member) Team(members []device.Provider, x *device.Exchange) []any {
@@ -94,7 +86,7 @@ type attendance struct {
 	member int
 	came   atomic.Bool
 	build  *joincore.Relation // its build rows, which others read
-	sent   atomic.Int64       // bytes between devices; those of all are the first one's
+	sent   atomic.Int64       // bytes between devices, each reported by one of them
 }
 
 // rowsOf are rows of both sides of the join, build side first: the columns of each, and what they are
@@ -333,7 +325,8 @@ func (j *meetingJoin) Probe(ctx context.Context, probe device.Space, emit func(d
 func (j *meetingJoin) join(ctx context.Context, got *rowsOf, emit func(device.Space) error) error {
 	var spaces [2]device.Space
 	for side, r := range got.sides {
-		s, err := j.d.Import(got.keys[side].Parts[0].Column.Input, r)
+		input := got.keys[side].Parts[0].Column.Input
+		s, err := j.d.dev.Import(input, j.d.fetched(input, r))
 		if err != nil {
 			return err
 		}
@@ -352,9 +345,15 @@ func (j *meetingJoin) join(ctx context.Context, got *rowsOf, emit func(device.Sp
 
 // read returns the rows of a space: its key, and what is kept of it.
 func (d *attending) read(ctx context.Context, s device.Space, key *device.Key, keep device.Keep) (*joincore.Relation, error) {
-	side := d.exchange.Side(key.Parts[0].Column.Input)
+	input := key.Parts[0].Column.Input
+	side := d.exchange.Side(input)
 	out := &joincore.Relation{Columns: d.exchange.Rows[side].Columns}
 	refs := slices.Concat(key.Columns(), keep.Columns, keep.Late)
+	refs = slices.DeleteFunc(refs, func(c joincore.ColumnRef) bool { return !out.Columns[c.Column].Movable() })
+	if d.exchange.Numbers(side) {
+		refs = append(refs, joincore.ColumnRef{Input: input, Column: len(out.Columns)})
+		out.Columns = append(slices.Clone(out.Columns), idColumn)
+	}
 	slices.SortFunc(refs, func(a, b joincore.ColumnRef) int { return a.Column - b.Column })
 	refs = slices.Compact(refs)
 	if _, err := d.Rows(s).Wait(ctx); err != nil {

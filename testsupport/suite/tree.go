@@ -2,7 +2,6 @@ package suite
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"gpujoin/joincore"
 )
@@ -26,20 +25,6 @@ func RandomTree(seed uint64, n int) (*joincore.Plan, []*joincore.Relation) {
 
 func randomTree(seed uint64, n int, kinds []joincore.Kind) (*joincore.Plan, []*joincore.Relation) {
 	return plant(&tree{r: rand.New(rand.NewPCG(seed, 9)), kinds: kinds}, n)
-}
-
-// Meetable makes a random tree one that may have a join at which devices exchange rows: it returns columns of fixed
-// width only, and joins of two inputs are inner ones by one key.
-func Meetable(plan *joincore.Plan) *joincore.Plan {
-	plan.Output = slices.DeleteFunc(plan.Output, func(c joincore.ColumnRef) bool {
-		return plan.Inputs[c.Input].Columns[c.Column].Kind != joincore.Fixed
-	})
-	for _, j := range joincore.Joins(plan.Root) {
-		if len(joincore.Joins(j)) == 1 {
-			j.Kind, j.Residual, j.Keys = joincore.Inner, nil, j.Keys[:1]
-		}
-	}
-	return plan
 }
 
 // plant grows a plan of n inputs.

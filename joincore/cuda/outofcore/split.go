@@ -11,7 +11,6 @@ import (
 	"unsafe"
 
 	"gpujoin/joincore"
-	"gpujoin/joincore/cuda/rowid"
 	"gpujoin/joincore/device"
 )
 
@@ -255,7 +254,7 @@ func (j *split) byDevice(ctx context.Context) (parts []copartition, ring Ring, f
 	for _, s := range []Side{j.build, j.probe} {
 		number, in := s.All.Input()
 		for _, column := range s.Columns {
-			if !rowid.Movable(in.Relation.Columns[column]) {
+			if !in.Relation.Columns[column].Movable() {
 				return nil, nil, nil, fmt.Errorf("input %d, column %d does not move: %w", number, column, joincore.ErrBudget)
 			}
 		}

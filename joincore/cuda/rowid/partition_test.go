@@ -135,7 +135,7 @@ func BenchmarkPartition(b *testing.B) {
 			b.Run(fmt.Sprintf("%dB-%dbits", width, bits), func(b *testing.B) {
 				r := newRig(b, 12<<30)
 				keys := r.alloc(int64(width) * rows)
-				r.must(r.Number(int64(width/4)*rows, keys)) // distinct ones; their hashes are what counts
+				r.must(r.Number(0, 0, int64(width/4)*rows, keys)) // distinct ones; their hashes are what counts
 				spec := keySpec(width, device.Pairs)
 				spec.Bits = bits
 				r.must(r.Sync(r.ctx))

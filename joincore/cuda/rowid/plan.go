@@ -3,7 +3,6 @@ package rowid
 import (
 	"math/bits"
 
-	"gpujoin/joincore"
 	"gpujoin/joincore/device"
 )
 
@@ -142,12 +141,6 @@ const (
 	PayloadValidity                    // a byte a row: whether the column's value is there
 	PayloadRowIDs                      // row ids of an input
 )
-
-// Movable reports whether kernels can move values of a column with the key. Values
-// of other columns are copied by the host, by row id.
-func Movable(c joincore.Column) bool {
-	return c.Kind == joincore.Fixed && (c.Width <= 8 || c.Width == 16)
-}
 
 // wordOf is a flag as kernels read it.
 func wordOf(b bool) uint64 {

@@ -40,11 +40,14 @@ func (q *Queue) Spans(offsets, heap driver.Ptr, heapBytes, rows int64, to driver
 	return q.launch("gj_spans", rows/rowsPerBlock+1, uint64(offsets), uint64(heap), uint64(heapBytes), uint64(rows), uint64(to))
 }
 
-// Number writes the numbers 0, 1, 2, ..., uint32 each: the positions of an unfiltered
-// input.
-func (q *Queue) Number(rows int64, out driver.Ptr) error {
+// Number writes out[i] = first + positions[i], uint32 each: rows of an input of which positions are
+// some from the given row on. If positions is 0 these are 0, 1, 2, ...: the input is not filtered.
+func (q *Queue) Number(positions driver.Ptr, first, rows int64, out driver.Ptr) error {
 	q.cost.Bytes += 4 * rows
-	return q.launch("gj_number", rows/rowsPerBlock+1, uint64(rows), uint64(out))
+	if positions != 0 {
+		q.cost.Bytes += 4 * rows
+	}
+	return q.launch("gj_number", rows/rowsPerBlock+1, uint64(positions), uint64(first), uint64(rows), uint64(out))
 }
 
 // Compose writes out[i] = inner[outer[i]]; None stays None. If inner is 0 it copies

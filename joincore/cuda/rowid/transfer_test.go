@@ -97,10 +97,24 @@ func TestRowsAreNumbered(t *testing.T) {
 	for _, n := range sizes() {
 		r.scoped(func() {
 			out := r.alloc(4*n + 4)
-			r.must(r.Number(n, out))
-			for i, got := range get[uint32](r, out, n+1) {
-				if want := uint32(i); int64(i) < n && got != want || int64(i) == n && got != 0xa5a5a5a5 {
-					t.Fatalf("row %d of %d: %d", i, n, got)
+			chosen := make([]uint32, n)
+			for i := range chosen {
+				chosen[i] = uint32(r.rand.Int64N(1 << 31))
+			}
+			positions := put(r, chosen)
+			for _, first := range []int64{0, 1, 3 << 30} {
+				for _, from := range []driver.Ptr{0, positions} {
+					r.must(r.Number(from, first, n, out))
+					for i, got := range get[uint32](r, out, n+1) {
+						switch {
+						case int64(i) == n:
+							if got != 0xa5a5a5a5 {
+								t.Fatalf("%d rows: %d follows", n, got)
+							}
+						case from == 0 && got != uint32(first)+uint32(i) || from != 0 && got != uint32(first)+chosen[i]:
+							t.Fatalf("row %d of %d from %d on: %d", i, n, first, got)
+						}
+					}
 				}
 			}
 		})

@@ -352,6 +352,40 @@ func TestExecutedStrategy(t *testing.T) {
 	}
 }
 
+// TestTextsThatMeet: what is chosen is the same if texts of both sides are returned: their rows take ids along.
+func TestTextsThatMeet(t *testing.T) {
+	for name, c := range map[string]struct {
+		times  int // as many rows as the right input has the left one
+		budget int64
+		want   costmodel.Strategy
+	}{
+		"a long probe side": {8, 0, costmodel.Spread},
+		"equal inputs":      {1, 1 << 40, costmodel.Exchange},
+	} {
+		plan, inputs := sizedPair(mostRows + 1)
+		inputs[0] = &joincore.Relation{Columns: inputs[0].Columns, Segments: slices.Repeat(inputs[0].Segments, c.times)}
+		plan.Root = &joincore.Filter{Child: plan.Root, Predicate: &joincore.Compare{Op: joincore.Equal, Left: plan.Output[0], Right: joincore.Int(1)}}
+		for i, r := range inputs {
+			columns := append(slices.Clip(r.Columns), joincore.Column{Kind: joincore.Varlena, Align: 4})
+			inputs[i] = &joincore.Relation{Columns: columns, Segments: slices.Clone(r.Segments)}
+			for j := range inputs[i].Segments {
+				inputs[i].Segments[j].Columns = make([]joincore.Vector, len(columns))
+			}
+			plan.Inputs[i].Columns = columns
+			plan.Output = append(plan.Output, joincore.ColumnRef{Input: i, Column: len(columns) - 1})
+		}
+		m, list := machine(2)
+		m.Jobs = JobDevices{PeerGB: 390}
+		for i := range m.Devices {
+			m.Devices[i].Provider = exchanging{dividing{m.Devices[i].Provider.(holding)}}
+			m.Devices[i].Budget = c.budget
+		}
+		if got := m.choose(suite.Checked(t, plan), inputs, list); got.how != c.want || len(got.devices) != 2 || got.ms <= 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // TestOneTable: where the build side exceeds a device, devices make one table if that is predicted to take much less
 // time than to partition both inputs through the memory of the host: not over slow links, nor where
 // windows of both stay on the devices.

@@ -37,9 +37,9 @@ extern "C" __global__ void __launch_bounds__(simple_threads) gj_compose(const ui
 }
 LAUNCH(gj_compose, simple_threads, simple_blocks, 0, 0, 0)
 
-// gj_number(rows, out): 0, 1, 2, ...
-extern "C" __global__ void __launch_bounds__(simple_threads) gj_number(uint64_t rows, uint32_t* out) {
-  for_rows<8>(rows, [&](uint64_t i) { __stcs(out + i, (uint32_t)i); });
+// gj_number(positions, first, rows, out): out[i] = first + positions[i], or first + i without positions.
+extern "C" __global__ void __launch_bounds__(simple_threads) gj_number(const uint32_t* positions, uint64_t first, uint64_t rows, uint32_t* out) {
+  for_rows<8>(rows, [&](uint64_t i) { __stcs(out + i, (uint32_t)first + (positions ? __ldcs(positions + i) : (uint32_t)i)); });
 }
 LAUNCH(gj_number, simple_threads, simple_blocks, 0, 0, 0)
 
