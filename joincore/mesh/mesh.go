@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -217,4 +218,26 @@ func (m *Mesh) Restrict(gpus []int) (*Mesh, error) {
 		}
 	}
 	return New(m.Name, nodes, links, m.Pools, m.Engines)
+}
+
+// Staged returns the mesh whose copies between GPUs all pass through the memory of a host: without
+// the links from GPU to GPU, and those to switches that connect GPUs only. It is an error if two GPUs then
+// have no way to each other.
+func (m *Mesh) Staged() (*Mesh, error) {
+	links := slices.DeleteFunc(slices.Clone(m.Links), func(l Link) bool {
+		from, to := m.Nodes[l.From].Kind, m.Nodes[l.To].Kind
+		return from == GPU && to == GPU || l.Kind == NVSwitch
+	})
+	s, err := New(m.Name, m.Nodes, links, m.Pools, m.Engines)
+	if err != nil {
+		return nil, err
+	}
+	for from := range s.gpus {
+		for to := range s.gpus {
+			if from != to && len(s.Direct(from, to)) == 0 {
+				return nil, fmt.Errorf("%w: no way from GPU %d to %d through the memory of a host", ErrInvalid, from, to)
+			}
+		}
+	}
+	return s, nil
 }

@@ -144,6 +144,43 @@ func TestRestrictKeepsLinksAmongTheRest(t *testing.T) {
 	}
 }
 
+// Through the memory of hosts, each pair has one hop, which no GPU forwards; links that connect GPUs only
+// are gone.
+func TestStaged(t *testing.T) {
+	for name, want := range map[string]struct{ near, far float64 }{"dgx1": {11, 11}, "hgx-h200": {55, 55}, "ac922": {75, 64}} {
+		m, err := machine(t, name).Staged()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for from := range m.GPUs() {
+			for to := range m.GPUs() {
+				if from == to {
+					continue
+				}
+				gbps := want.near
+				if from/(m.GPUs()/2) != to/(m.GPUs()/2) {
+					gbps = want.far
+				}
+				hops, routes := m.Direct(from, to), m.Routes(from, to, 3)
+				if len(hops) != 1 || len(routes) != 1 || hops[0].Fabric || hops[0].GBps != gbps {
+					t.Errorf("%s, %d to %d: %+v", name, from, to, hops)
+				}
+			}
+		}
+		if m.Multihop() {
+			t.Errorf("%s: detours through the memory of hosts", name)
+		}
+	}
+	apart, err := mesh.New("apart", []mesh.Node{{}, {}}, []mesh.Link{{From: 0, To: 1, Width: 1, GBps: 20}, {From: 1, To: 0, Width: 1, GBps: 20}}, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apart.Staged(); !errors.Is(err, mesh.ErrInvalid) {
+		t.Errorf("two GPUs without a host: %v", err)
+	}
+}
+
 func TestCuts(t *testing.T) {
 	for _, c := range []struct {
 		machine string

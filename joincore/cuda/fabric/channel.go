@@ -27,7 +27,7 @@ type channel struct {
 }
 
 // newChannel returns a channel. t is nil if engines execute all copies.
-func newChannel(from, to *driver.Context, t *threads, staged bool) (*channel, error) {
+func newChannel(from, to *driver.Context, t *threads, o Options) (*channel, error) {
 	l := &channel{threads: t}
 	var err error
 	if l.stream, err = from.NewStream(); err != nil {
@@ -35,8 +35,8 @@ func newChannel(from, to *driver.Context, t *threads, staged bool) (*channel, er
 	}
 	l.last = l.stream
 	reaches, err := from.Reaches(to)
-	if err == nil && from != to && (staged || !reaches) {
-		if l.stage, err = newStage(from, to); err == nil {
+	if err == nil && from != to && (o.Staged || !reaches) {
+		if l.stage, err = newStage(from, to, o.Host); err == nil {
 			l.last = l.stage.stream
 		}
 	}
@@ -166,10 +166,11 @@ func (l *channel) close() error {
 const stageBytes = 4 << 20
 
 // stage copies between GPUs that do not reach each other's memory: from one GPU to a half
-// of a page-locked buffer, and from there to the other GPU.
+// of a buffer in host memory, and from there to the other GPU.
 type stage struct {
 	stream *driver.Stream // on the GPU that receives
-	host   *driver.Host
+	memory []byte
+	free   func() error // takes the memory back
 	half   [2]half
 	next   int
 }
@@ -178,7 +179,21 @@ type stage struct {
 // out of it has.
 type half struct{ full, empty *driver.Event }
 
-func newStage(from, to *driver.Context) (_ *stage, err error) {
+// pinned is the memory of a fabric that has no other.
+func pinned(c *driver.Context) HostMemory {
+	return func(bytes int64) ([]byte, func() error, error) {
+		h, err := c.Pinned(bytes)
+		if err != nil {
+			return nil, nil, err
+		}
+		return h.Bytes(), h.Free, nil
+	}
+}
+
+func newStage(from, to *driver.Context, host HostMemory) (_ *stage, err error) {
+	if host == nil {
+		host = pinned(from)
+	}
 	s := &stage{}
 	defer func() {
 		if err != nil {
@@ -188,7 +203,7 @@ func newStage(from, to *driver.Context) (_ *stage, err error) {
 	if s.stream, err = to.NewStream(); err != nil {
 		return nil, err
 	}
-	if s.host, err = from.Pinned(2 * stageBytes); err != nil {
+	if s.memory, s.free, err = host(2 * stageBytes); err != nil {
 		return nil, err
 	}
 	for i := range s.half {
@@ -221,7 +236,7 @@ func (s *stage) copy(sender *driver.Stream, target, source driver.Ptr, bytes int
 	for done := int64(0); done < bytes; {
 		n := min(bytes-done, stageBytes)
 		h := &s.half[s.next]
-		memory := s.host.Bytes()[s.next*stageBytes:][:n]
+		memory := s.memory[s.next*stageBytes:][:n]
 		for _, step := range []func() error{
 			func() error { return sender.Wait(h.empty) },
 			func() error { return sender.CopyOut(memory, source+driver.Ptr(done)) },
@@ -245,5 +260,8 @@ func (s *stage) close() error {
 	for _, h := range s.half {
 		err = errors.Join(err, h.full.Close(), h.empty.Close())
 	}
-	return errors.Join(err, s.host.Free())
+	if s.free != nil {
+		err = errors.Join(err, s.free())
+	}
+	return err
 }

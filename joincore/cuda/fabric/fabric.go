@@ -20,16 +20,22 @@ type Options struct {
 	// Devices are the ordinals of the devices, one for each GPU of the mesh; several
 	// may be equal.
 	Devices []int
-	// Bytes is the memory that each GPU has for rows and packets.
+	// Bytes is the memory that each GPU has for rows and packets; 0: none, for copies of memory that the
+	// caller has, over single hops.
 	Bytes int64
 	// Staged has all copies between different devices pass through host memory.
 	Staged bool
+	// Host provides that memory; nil: it is allocated page-locked.
+	Host HostMemory
 	// ByThreads is the most bytes of a copy that threads execute; copy engines execute
 	// longer ones. 0: engines execute all.
 	ByThreads int64
 	// Emulate makes copies take at least as long as the links of the mesh allow.
 	Emulate bool
 }
+
+// HostMemory provides host memory for copies. free takes it back when no copy uses it any more.
+type HostMemory func(bytes int64) (memory []byte, free func() error, err error)
 
 // Fabric implements multi.Group over GPUs.
 type Fabric struct {
@@ -44,7 +50,7 @@ type Fabric struct {
 type gpu struct {
 	device  int // index among the fabric's devices
 	context *driver.Context
-	arena   *driver.Arena
+	arena   *driver.Arena // nil: it has no memory of its own
 	pool    *pool
 
 	mu     sync.Mutex
@@ -88,7 +94,7 @@ func Open(m *mesh.Mesh, o Options) (_ *Fabric, err error) {
 			return nil, err
 		}
 	}
-	return f, f.addChannels(o.Staged)
+	return f, f.addChannels(o)
 }
 
 func (f *Fabric) addGPU(number int, o Options) error {
@@ -103,8 +109,10 @@ func (f *Fabric) addGPU(number int, o Options) error {
 		}
 	}
 	var err error
-	if g.arena, err = g.context.NewArena(o.Bytes, peers...); err != nil {
-		return fmt.Errorf("device %d: %w", g.context.Info().Ordinal, err)
+	if o.Bytes > 0 {
+		if g.arena, err = g.context.NewArena(o.Bytes, peers...); err != nil {
+			return fmt.Errorf("device %d: %w", g.context.Info().Ordinal, err)
+		}
 	}
 	g.stream, err = g.context.NewStream()
 	return err
@@ -115,7 +123,7 @@ func (f *Fabric) addGPU(number int, o Options) error {
 const channelsPerPair = 8
 
 // addChannels gives each hop a channel.
-func (f *Fabric) addChannels(staged bool) error {
+func (f *Fabric) addChannels(o Options) error {
 	type key struct{ from, to, channel int }
 	of := map[key]*channel{}
 	hops := map[[2]int]int{} // so far, by devices
@@ -124,7 +132,7 @@ func (f *Fabric) addChannels(staged bool) error {
 		k := key{from, to, hops[[2]int{from, to}] % channelsPerPair}
 		hops[[2]int{from, to}]++
 		if of[k] == nil {
-			l, err := newChannel(f.devices[from].context, f.devices[to].context, f.devices[from].threads, staged)
+			l, err := newChannel(f.devices[from].context, f.devices[to].context, f.devices[from].threads, o)
 			if err != nil {
 				return err
 			}

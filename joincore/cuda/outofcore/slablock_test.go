@@ -130,7 +130,7 @@ func TestLockedNow(t *testing.T) {
 	const size = 1 << 20
 	l := &locker{}
 	p := testSlabs(t, l, 1<<30)
-	s := p.take(size)
+	s := p.takeLocked(size)
 	for range 2 {
 		if err := p.lockNow(s); err != nil || l.bytes() != size || l.locks != 1 {
 			t.Fatalf("%v, %d bytes in %d locks", err, l.bytes(), l.locks)
@@ -170,7 +170,7 @@ func TestNotLockedNow(t *testing.T) {
 		t.Errorf("%v, %v", err, p.refusal())
 	}
 	p.give(s)
-	if p.used != 2<<20 || p.bytes != 0 || p.take(1<<20) != nil {
+	if p.used != 2<<20 || p.bytes != 0 || p.take(1<<20) != nil || p.takeLocked(1<<20) != nil {
 		t.Errorf("%d bytes in use, %d idle", p.used, p.bytes)
 	}
 	if err := p.lockNow(locked); err == nil {

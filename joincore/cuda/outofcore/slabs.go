@@ -86,6 +86,17 @@ func (p *Pool) takeUpTo(size, most int64) *slab {
 	return s
 }
 
+// takeLocked is take for a slab of the given size that is page-locked before its first use, for a user who
+// reads and writes it many times. It returns nil if none can be locked.
+func (p *Pool) takeLocked(size int64) *slab {
+	s := p.takeUpTo(size, size)
+	if s != nil && p.lockNow(s) != nil {
+		p.give(s)
+		return nil
+	}
+	return s
+}
+
 // mapped returns a new slab; nil: what is about to end leaves no room, or the
 // machine has none.
 func (p *Pool) mapped(size int64) *slab {
