@@ -36,19 +36,25 @@ func (r *DeviceRates) FilterFits(rows int64) bool {
 // may gain more than the copies of what it leaves cost.
 func (r *DeviceRates) filters(j *Resident) bool { return j.MatchRatio < 0.5 && r.FilterFits(j.Rows[0]) }
 
-// filterHandicap is by how much a filter has to win: all of its cost is sure, and
+// FilterHandicap is by how much a filter has to win: all of its cost is sure, and
 // what it gains is as sure as the sample.
-const filterHandicap = 1.05
+const FilterHandicap = 1.05
 
-// reduction models a filter and the copy of what it leaves, and returns the join
-// of that. Every build row looks at its word and sets it; the probe side's keys
-// are read and looked up, and values of rows that are left are read by sectors.
+// reduction models a filter of the join's own build keys.
 func (r *DeviceRates) reduction(j *Resident) (ms float64, left Resident) {
+	return r.reductionBy(j, j.Rows[0])
+}
+
+// reductionBy models a filter for the keys of some build rows, into which those of the join are entered,
+// and the copy of what it leaves, and returns the join of that. Every build row looks at its word and
+// sets it; the probe side's keys are read and looked up, and values of rows that are left are read by
+// sectors.
+func (r *DeviceRates) reductionBy(j *Resident, build int64) (ms float64, left Resident) {
 	v, key := j.volumes(), float64(j.KeyBytes)
-	kept := v.matched + (v.probe-v.matched)*FilterLeaves(j.Rows[0])
+	kept := v.matched + (v.probe-v.matched)*FilterLeaves(build)
 	share := kept / max(v.probe, 1)
 	// Each half of the cache keeps what its multiprocessors read for itself.
-	far := r.beyond(2 * float64(FilterBytes(j.Rows[0])))
+	far := r.beyond(2 * float64(FilterBytes(build)))
 	look := far/r.FetchGps + (1-far)/r.FilterGps
 	bytes := v.probe*key + kept*(key+bytesOf(j.Payload[1]))
 	for _, w := range j.Payload[1] {

@@ -57,7 +57,7 @@ func TestFiltersAreChosenWhereTheyPay(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, m)
 		}
 		m.Bloom = false
-		if without := c.rates.Predict(&j, m).MS(); c.want && c.rates.Materialisation(j).MS*filterHandicap > without {
+		if without := c.rates.Predict(&j, m).MS(); c.want && c.rates.Materialisation(j).MS*FilterHandicap > without {
 			t.Errorf("%s: a filter is chosen, and gains nothing over %.3f ms", c.name, without)
 		}
 	}

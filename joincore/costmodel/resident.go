@@ -114,7 +114,7 @@ func (r *DeviceRates) Materialisation(j Resident) Materialisation {
 			judged *= placeHandicap
 		}
 		if done.Bloom {
-			judged *= filterHandicap
+			judged *= FilterHandicap
 		}
 		if judged < cost {
 			best, cost = done, judged

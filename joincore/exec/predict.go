@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"slices"
 
 	"gpujoin/joincore"
@@ -49,6 +50,9 @@ type Spread struct {
 	// PeerGB is the rate, in GB/s, at which a device copies from others what they have
 	// uploaded for all; 0: each device uploads all that it reads.
 	PeerGB float64
+	// ExchangeGB is the rate, in GB/s, at which a device sends rows to others while it receives as many, if
+	// they exchange those of two inputs; 0: PeerGB.
+	ExchangeGB float64
 	// Resident tells whether devices have a content (joincore.Vector): its rows need not be
 	// uploaded. nil: they have none.
 	Resident func(content uint64) bool
@@ -148,7 +152,7 @@ func PredictDevices(plan *joincore.Checked, inputs []*joincore.Relation, s Sprea
 		case s.meets(n) && s.How == costmodel.Divide:
 			ms += divideWeight * r.Materialisation(d).MS
 		case s.meets(n):
-			ms += r.Materialisation(d).MS + residentBytes(&d)*(devices-1)/devices/s.PeerGB/perMS
+			ms += s.exchangeMS(&d, r)
 		case plain:
 			ms += r.Materialisation(d).MS
 		default: // such joins use late materialisation
@@ -219,7 +223,7 @@ func (s *Spread) divides(n joincore.Node) bool {
 
 // meets reports whether devices join two divided inputs.
 func (s *Spread) meets(n *joincore.Join) bool {
-	able := s.Devices > 1 && (s.PeerGB > 0 || s.How == costmodel.Divide) || s.Devices == 1 && s.How == costmodel.Hybrid
+	able := s.Devices > 1 && (s.exchangeGB() > 0 || s.How == costmodel.Divide) || s.Devices == 1 && s.How == costmodel.Hybrid
 	return able && s.divides(n.Left) && s.divides(n.Right)
 }
 
@@ -239,6 +243,15 @@ func (s *Spread) whole(plan *joincore.Checked) columns {
 	}
 	return whole
 }
+
+// exchangeMS returns the ms of a device's part of a join whose rows are exchanged. d has its rows of both sides.
+func (s *Spread) exchangeMS(d *costmodel.Resident, r *costmodel.DeviceRates) float64 {
+	ms, _, _ := costmodel.Team{Devices: s.Devices, GBps: s.exchangeGB()}.Exchange(r, d.Matching()) // each payload can be sent without a shape
+	return ms
+}
+
+// exchangeGB returns the rate at which a device sends rows to others.
+func (s *Spread) exchangeGB() float64 { return cmp.Or(s.ExchangeGB, s.PeerGB) }
 
 // peerReadBytes is how many bytes of the rate of copies a random read of another device's memory costs:
 // an H200 reads 6.9 G values/s there, and copies 390 GB/s.
@@ -312,18 +325,6 @@ func (s *Spread) throughMS(in float64, r *costmodel.DeviceRates) float64 {
 // 24 GB each, of 16 bytes a row, in 191.6, 382.4 and 610.0 ms, and exchanged their rows in 174.8, 355.6 and 555.8 ms (divide and
 // exchange of bench-multi's host-build, 53209d3e). The predictions for both are within 10 % of that.
 const divideWeight = 2.5
-
-// residentBytes returns the bytes of the keys and the payload of both sides of a join.
-func residentBytes(j *costmodel.Resident) (bytes float64) {
-	for side, rows := range j.Rows {
-		width := j.KeyBytes
-		for _, w := range j.Payload[side] {
-			width += w
-		}
-		bytes += float64(rows) * float64(width)
-	}
-	return bytes
-}
 
 // eachJoin visits the joins of a tree with their sides.
 func (p *sized) eachJoin(n joincore.Node, needed columns, visit func(n *joincore.Join, build, probe *side)) {

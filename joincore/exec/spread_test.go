@@ -96,6 +96,29 @@ func TestPredictionsOfAnExchange(t *testing.T) {
 	}
 }
 
+// Rows that are exchanged through the memory of the host cross both links of the host more slowly than those
+// between devices; compressed, they take less than as they are. Where no rate is known, the join is that of
+// one device's rows.
+func TestPredictionsOfAStagedExchange(t *testing.T) {
+	rates := costmodel.DefaultDeviceRates
+	const rows = 1 << 29
+	plan, inputs := sized(rows, rows, joincore.Inner)
+	predict := func(peerGB, exchangeGB float64) float64 {
+		return exec.PredictDevices(suite.Checked(t, plan), inputs, exec.Spread{Devices: 2, Divided: []int{0, 1}, How: costmodel.Exchange, PeerGB: peerGB, ExchangeGB: exchangeGB}, &rates)
+	}
+	const sent = 2 * rows / 2 * 16 / 2 // of both sides, half of a device's rows
+	direct, staged, slow := predict(390, 0), predict(0, 50), predict(0, 5)
+	for name, c := range map[string]struct{ more, link float64 }{"50 GB/s": {staged - direct, 50}, "5 GB/s": {slow - direct, 5}} {
+		plain := sent/c.link/1e6 - sent/390/1e6
+		if c.more > 0.8*plain || c.more < 0.4*plain {
+			t.Errorf("%s: %.1f ms more than over fast links, %.1f without compression", name, c.more, plain)
+		}
+	}
+	if got := predict(390, 50); got != staged {
+		t.Errorf("%.1f ms over a staged exchange between peers, %.1f without peers", got, staged)
+	}
+}
+
 // Of a build side that devices hold together and a long probe side on the host, a table of all of them is predicted
 // to take less than half of what it takes to partition both inputs through the host's memory, because rows cross
 // a link once. Where the device holds the inputs, dividing them takes no longer than that, as it was measured.

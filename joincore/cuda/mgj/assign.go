@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/mesh"
@@ -72,7 +73,7 @@ const slack = 0.01
 // memory that is about ten times as fast as the links: so they pay even if passes hide half of
 // what they save. Rows that lie evenly on two GPUs are copied if the other side has more than 17
 // times as many.
-const worth = 8
+const worth = costmodel.CopiesWorth
 
 // room is the memory that GPUs have for the rows that they join.
 type room struct {

@@ -7,7 +7,7 @@ import (
 	"gpujoin/joincore/costmodel"
 )
 
-func resident(build, probe int64, columns int) costmodel.Resident {
+func sides(build, probe int64, columns int) costmodel.Resident {
 	w := slices.Repeat([]int{4}, columns)
 	return costmodel.Resident{KeyBytes: 4, Rows: [2]int64{build, probe}, Payload: [2][]int{w, w}, MatchRatio: 1, ResultRows: probe}
 }
@@ -15,7 +15,7 @@ func resident(build, probe int64, columns int) costmodel.Resident {
 // repeated returns a join of 2^24 with 2^24 rows without payload, whose build keys have the given
 // number of rows.
 func repeated(duplicates int64) costmodel.Resident {
-	j := resident(1<<24, 1<<24, 0)
+	j := sides(1<<24, 1<<24, 0)
 	j.ResultRows = j.Rows[1] * duplicates
 	return j
 }
@@ -29,20 +29,20 @@ func TestChoose(t *testing.T) {
 		gbps    float64
 		want    Strategy
 	}{
-		{"large", resident(1<<27, 1<<28, 2), 2, 390, Exchange},
-		{"large, eight devices", resident(1<<27, 1<<28, 2), 8, 390, Exchange},
-		{"one device", resident(1<<27, 1<<28, 2), 1, 390, Alone},
-		{"a slow link", resident(1<<27, 1<<28, 2), 2, 5, Alone},
-		{"small", resident(1<<20, 1<<21, 2), 2, 390, Alone},
-		{"a few milliseconds", resident(1<<24, 1<<25, 2), 8, 390, Exchange},
-		{"half a millisecond", resident(1<<22, 1<<23, 2), 2, 390, Alone},
-		{"a millisecond", resident(1<<23, 1<<24, 2), 2, 390, Replicate},
-		{"a build side of a sixteenth", resident(1<<24, 1<<28, 2), 2, 390, Replicate},
-		{"a small build side", resident(1<<20, 1<<28, 2), 2, 390, Replicate},
+		{"large", sides(1<<27, 1<<28, 2), 2, 390, Exchange},
+		{"large, eight devices", sides(1<<27, 1<<28, 2), 8, 390, Exchange},
+		{"one device", sides(1<<27, 1<<28, 2), 1, 390, Alone},
+		{"a slow link", sides(1<<27, 1<<28, 2), 2, 5, Alone},
+		{"small", sides(1<<20, 1<<21, 2), 2, 390, Alone},
+		{"a few milliseconds", sides(1<<24, 1<<25, 2), 8, 390, Exchange},
+		{"half a millisecond", sides(1<<22, 1<<23, 2), 2, 390, Alone},
+		{"a millisecond", sides(1<<23, 1<<24, 2), 2, 390, Replicate},
+		{"a build side of a sixteenth", sides(1<<24, 1<<28, 2), 2, 390, Replicate},
+		{"a small build side", sides(1<<20, 1<<28, 2), 2, 390, Replicate},
 		{"16 rows of each build key", repeated(16), 2, 375, Exchange},
 		{"64 rows of each build key", repeated(64), 2, 375, Exchange},
-		{"payload that is packed", resident(1<<26, 1<<27, 12), 2, 390, Exchange},
-		{"payload that no kernel carries or packs", resident(1<<24, 1<<25, 200), 2, 390, Alone},
+		{"payload that is packed", sides(1<<26, 1<<27, 12), 2, 390, Exchange},
+		{"payload that no kernel carries or packs", sides(1<<24, 1<<25, 200), 2, 390, Alone},
 	} {
 		if got := Choose(rates, c.join, c.devices, c.gbps); got.Strategy != c.want || got.MS <= 0 {
 			t.Errorf("%s: %v in place of %v", c.name, got, c.want)
@@ -76,21 +76,5 @@ func TestChooseBySize(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// The first pass over several GPUs only sends, however few partitions there are.
-func TestTwoPasses(t *testing.T) {
-	j := resident(1<<10, 1<<11, 2)
-	j.Shape = func(m costmodel.Materialisation) (costmodel.Materialisation, [2]costmodel.Carried) {
-		return m, [2]costmodel.Carried{{Words: 2, OnePass: true}, {Words: 3, OnePass: true}}
-	}
-	want := costmodel.Materialisation{Build: costmodel.Pack}
-	m, carried := twoPasses(j).Shape(want)
-	if m != want || carried != [2]costmodel.Carried{{Words: 2}, {Words: 3}} {
-		t.Errorf("%v, %v", m, carried)
-	}
-	if _, c := j.Shape(want); !c[0].OnePass {
-		t.Error("the join itself was changed")
 	}
 }

@@ -105,14 +105,41 @@ func open(members []Member, m *mesh.Mesh, through copier) (_ *Group, err error) 
 // Choose returns how a join of all GPUs' rows is executed fastest, wherever they lie: before
 // rows are brought to GPUs, it says to how many.
 func (g *Group) Choose(j *columnar.Join) Choice {
-	r := costmodel.Resident{KeyBytes: j.Build.Key.Bytes, Rows: [2]int64{j.Build.Rows, j.Probe.Rows}, MatchRatio: 1, ResultRows: j.OutputRows}
+	return Choose(selector.Rates(g.members[0].Device), resident(j), len(g.members), g.gbps())
+}
+
+// Options returns the options by which a group executes a join so.
+func (c Choice) Options() Options { return Options{Strategy: c.Strategy, Bloom: c.Bloom} }
+
+// Predict returns what Choose chooses from.
+func (g *Group) Predict(j *columnar.Join) []Choice {
+	return Predict(selector.Rates(g.members[0].Device), resident(j), len(g.members), g.gbps())
+}
+
+// Filters reports whether an exchange of the rows of all parts is predicted to take less time after a filter of the
+// build keys. result is the expected number of rows of all; 0: unknown.
+func (g *Group) Filters(parts []columnar.Join, result int64) bool {
+	all := parts[0]
+	all.OutputRows = result
+	for _, p := range parts[1:] {
+		all.Build.Rows += p.Build.Rows
+		all.Probe.Rows += p.Probe.Rows
+	}
+	t := costmodel.Team{Devices: len(parts), GBps: g.gbps()}
+	_, bloom, _ := t.Exchange(selector.Rates(g.members[0].Device), part(resident(&all), len(parts)))
+	return bloom
+}
+
+// resident describes a join.
+func resident(j *columnar.Join) costmodel.Resident {
+	r := costmodel.Resident{KeyBytes: j.Build.Key.Bytes, Rows: [2]int64{j.Build.Rows, j.Probe.Rows}, ResultRows: j.OutputRows}
 	for i, side := range []*columnar.Side{&j.Build, &j.Probe} {
 		r.Payload[i] = columnar.Widths(side.Payload)
 		if j.RowIDs {
 			r.Payload[i] = []int{4} // carried like a column
 		}
 	}
-	return Choose(selector.Rates(g.members[0].Device), r, len(g.members), g.gbps())
+	return r.Matching()
 }
 
 // gbps returns what a GPU sends to the others while it receives as much: the rate of the

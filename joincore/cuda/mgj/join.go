@@ -13,6 +13,7 @@ import (
 	"gpujoin/joincore"
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/phj"
+	"gpujoin/joincore/cuda/columnar/selector"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/exchange"
 	"gpujoin/joincore/exchange/live"
@@ -128,7 +129,7 @@ func (g *Group) join(ctx context.Context, start time.Time, parts []columnar.Join
 		j.cut.Rows[1] += p.Probe.Rows
 		j.cut.OutputRows += p.OutputRows
 	}
-	j.packer = newPacker(o.Pack, g.gbps(), float64(g.members[0].Device.Info().MemoryGBps))
+	j.packer = newPacker(o.Pack, g.gbps(), selector.Rates(g.members[0].Device).CompressGB())
 	j.cut.Way = j.way()
 	j.packs = j.cut.Way != phj.Store && j.mayPack()
 	j.report.Way = j.cut.Way

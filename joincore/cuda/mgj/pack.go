@@ -3,6 +3,8 @@ package mgj
 import (
 	"math"
 	"slices"
+
+	"gpujoin/joincore/costmodel"
 )
 
 // Pack says when rows are compressed before they cross links.
@@ -18,25 +20,6 @@ const (
 	PackNever
 )
 
-const (
-	// hopeful is the part of their bytes that rows are expected to have in compressed form before some
-	// have been compressed.
-	hopeful = 0.5
-	// leastPacked is how many bytes a GPU sends to others, at least, if rows are compressed where that
-	// pays: for each range, the host waits until sizes are known.
-	leastPacked = 16 << 20
-	// packedOf is the part of the rate of a GPU's memory at which it compresses rows, and expands them. Two H200
-	// exchanged 1.2 GB over links of 377 GB/s in 3.26 ms, and 0.7 GB in compressed form in 5.13 (-only pack of
-	// bench-multi): 480 GB/s for each step.
-	packedOf = 1.0 / 10
-)
-
-// Pays reports whether compression saves time: the bytes saved on a link against the time to compress at
-// the source and to expand at the destination. All rates are in GB/s of raw bytes.
-func Pays(raw, wire int64, link, pack, unpack float64) bool {
-	return float64(raw-wire)/link > float64(raw)/pack+float64(raw)/unpack
-}
-
 // packer decides what is compressed.
 type packer struct {
 	when Pack
@@ -44,27 +27,26 @@ type packer struct {
 	link, pack, unpack float64
 }
 
-// newPacker returns a packer for GPUs with memory of the given rate and links of that one.
-func newPacker(when Pack, link, memory float64) packer {
-	return packer{when: when, link: link, pack: memory * packedOf, unpack: memory * packedOf}
+// newPacker returns a packer for links of a rate, and GPUs that compress and expand at another one.
+func newPacker(when Pack, link, compress float64) packer {
+	return packer{when: when, link: link, pack: compress, unpack: compress}
 }
 
 // tries reports whether compression may pay for a join in which a GPU sends some bytes to
 // others.
 func (p packer) tries(sent int64) bool {
-	return p.when == PackAlways || p.when == PackPays && sent >= leastPacked && p.expects(hopeful)
+	return p.when == PackAlways || p.when == PackPays && sent >= costmodel.LeastCompressed && p.expects(costmodel.CompressedPart)
 }
 
 // expects reports whether rows are to be compressed that are expected to have the given part of
 // their bytes then.
 func (p packer) expects(part float64) bool {
-	const raw = 1 << 30
-	return p.when == PackAlways || p.when == PackPays && Pays(raw, int64(part*raw), p.link, p.pack, p.unpack)
+	return p.when == PackAlways || p.when == PackPays && costmodel.CompressionPays(1, part, p.link, p.pack, p.unpack)
 }
 
 // sends reports whether rows that have been compressed are sent so: only to expand them still takes time.
 func (p packer) sends(raw, wire int64) bool {
-	return raw > 0 && (p.when == PackAlways || Pays(raw, wire, p.link, math.Inf(1), p.unpack))
+	return raw > 0 && (p.when == PackAlways || costmodel.CompressionPays(float64(raw), float64(wire), p.link, math.Inf(1), p.unpack))
 }
 
 // packing is what of a join's rows is compressed. Different GPUs use it at once.
@@ -79,7 +61,7 @@ type packing struct {
 func newPacking(p packer, gpus, flows int) packing {
 	x := packing{packer: p}
 	for side := range x.shrunk {
-		x.shrunk[side] = slices.Repeat([]float64{hopeful}, gpus)
+		x.shrunk[side] = slices.Repeat([]float64{costmodel.CompressedPart}, gpus)
 	}
 	for range flows {
 		wires := make([][]int64, gpus)

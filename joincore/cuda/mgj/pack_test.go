@@ -3,19 +3,9 @@ package mgj
 import (
 	"slices"
 	"testing"
-)
 
-func TestPackingPaysOnSlowLinks(t *testing.T) {
-	if !Pays(200, 100, 23, 200, 200) {
-		t.Error("half the bytes, a link of 23 GB/s")
-	}
-	if Pays(200, 100, 397, 400, 400) {
-		t.Error("half the bytes, a link as fast as packing")
-	}
-	if Pays(200, 200, 1, 400, 400) || Pays(200, 210, 1, 400, 400) {
-		t.Error("rows that do not shrink")
-	}
-}
+	"gpujoin/joincore/costmodel"
+)
 
 // Rows are compressed for PCIe and for copies through host memory, never for NVLink, whatever
 // they shrink to.
@@ -31,14 +21,14 @@ func TestPackingBySpeed(t *testing.T) {
 		{"PCIe 5", 54, h100, true}, {"PCIe 3 of a V100", 12, 900, true},
 		{"NVSwitch", 377, h200, false}, {"NVSwitch of an H100", 375, h100, false}, {"NVLink of an A100", 270, 1555, false},
 	} {
-		p := newPacker(PackPays, c.link, c.memory)
+		p := newPacker(PackPays, c.link, c.memory/10)
 		if got := p.tries(1 << 30); got != c.want {
 			t.Errorf("%s: compressed: %v", c.name, got)
 		}
 		if !c.want && p.expects(0.1) && c.link > 300 {
 			t.Errorf("%s: rows that shrink to a tenth are compressed", c.name)
 		}
-		if p.tries(leastPacked-1) || p.expects(0.99) || p.expects(1.1) {
+		if p.tries(costmodel.LeastCompressed-1) || p.expects(0.99) || p.expects(1.1) {
 			t.Errorf("%s: few rows, or those that do not shrink, are compressed", c.name)
 		}
 	}
@@ -47,7 +37,7 @@ func TestPackingBySpeed(t *testing.T) {
 // What has been compressed is sent so if its copy and its expansion are faster than its copy
 // alone.
 func TestPackedRowsAreSent(t *testing.T) {
-	p := newPacker(PackPays, 100, 2000) // 200 GB/s
+	p := newPacker(PackPays, 100, 200)
 	for _, c := range []struct {
 		wire int64
 		want bool
@@ -62,7 +52,7 @@ func TestPackedRowsAreSent(t *testing.T) {
 }
 
 func TestPackingByOption(t *testing.T) {
-	always, never := newPacker(PackAlways, 377, 4800), newPacker(PackNever, 1, 4800)
+	always, never := newPacker(PackAlways, 377, 480), newPacker(PackNever, 1, 480)
 	if !always.tries(1) || !always.expects(2) || !always.sends(10, 20) || always.sends(0, 0) {
 		t.Error("not all rows are compressed")
 	}
@@ -74,7 +64,7 @@ func TestPackingByOption(t *testing.T) {
 // The first range of a side is compressed to see how much it shrinks, which decides about the next
 // ones, of each GPU by its own. What does not shrink enough for one receiver travels as it is.
 func TestPackingByWhatWasPacked(t *testing.T) {
-	x := newPacking(newPacker(PackPays, 25, 1600), 2, 4) // 200 GB/s: worth it up to three quarters of the bytes
+	x := newPacking(newPacker(PackPays, 25, 160), 2, 4) // worth it up to three quarters of the bytes
 	flow := func(gpu, flow, side int, part float64) bool {
 		if !x.begin(gpu, flow, side) {
 			return false

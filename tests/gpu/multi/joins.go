@@ -26,6 +26,8 @@ type joinResult struct {
 	How       string // alone, or the strategy over all devices
 	Way       string // that rows are sent in
 	Chosen    bool
+	Predicted float64 // ms; 0: not predicted
+	OfBest    float64 // of a choice that was executed: its time by that of the fastest way
 	Algorithm string
 	Ranges    string // of both sides; none: by default
 	Blocks    int
@@ -68,6 +70,12 @@ func (r *joinResult) result() measure.Result {
 	if r.Chosen {
 		m.Texts["chosen"] = "yes"
 	}
+	if r.Predicted > 0 {
+		m.Values["predicted_ms"] = r.Predicted
+	}
+	if r.OfBest > 0 {
+		m.Values[ofBest] = r.OfBest
+	}
 	if r.Bound != "" {
 		m.Texts["bounded by"] = r.Bound
 	}
@@ -88,7 +96,7 @@ func (b *bench) measureJoins(ctx context.Context) (err error) {
 		return err
 	}
 	var notes []string
-	rows := []string{"case\thow\tway\tchosen\talgorithm\tranges\tblocks\tms\tof one\tbar\tGB sent\tGB assigned"}
+	rows := []string{"case\thow\tway\tchosen\tof best\talgorithm\tranges\tblocks\tpredicted\tms\tof one\tbar\tGB sent\tGB assigned"}
 	for _, c := range b.cases {
 		results, err := b.timeJoin(ctx, d, c, b.ways(c))
 		if err != nil {
@@ -131,10 +139,22 @@ func (r *joinResult) row(bar measure.Bar) string {
 	if r.Chosen {
 		chosen = "*"
 	}
+	ofBest, predicted := r.judged()
 	if r.refused == nil {
 		ms, ratio, sent, assigned = fmt.Sprintf("%.3f", r.MS), fmt.Sprintf("%.3f", r.Ratio), fmt.Sprintf("%.2f", r.GB), fmt.Sprintf("%.2f", r.Assigned)
 	}
-	return strings.Join([]string{r.Case, r.How, r.Way, chosen, r.Algorithm, r.Ranges, strconv.Itoa(r.Blocks), ms, ratio, limit, sent, assigned}, "\t")
+	return strings.Join([]string{r.Case, r.How, r.Way, chosen, ofBest, r.Algorithm, r.Ranges, strconv.Itoa(r.Blocks), predicted, ms, ratio, limit, sent, assigned}, "\t")
+}
+
+// judged returns how far a choice is from the fastest way, and the prediction; "" for none.
+func (r *joinResult) judged() (ofBest, predicted string) {
+	if r.OfBest > 0 {
+		ofBest = fmt.Sprintf("%.2f", r.OfBest)
+	}
+	if r.Predicted > 0 {
+		predicted = fmt.Sprintf("%.3f", r.Predicted)
+	}
+	return ofBest, predicted
 }
 
 // record keeps results of joins that were executed.
@@ -148,28 +168,38 @@ func (b *bench) record(results []joinResult) {
 
 // judge counts the bars that a case misses: those of the choice, and those of a name.
 func (b *bench) judge(c joinCase, name string, results []joinResult) {
-	best := results[0]
-	for _, r := range results {
-		if !r.Baseline && r.refused == nil && r.MS < best.MS {
-			best = r
-		}
-	}
 	b.judgeCopies(name, results)
-	for _, r := range results {
-		switch {
-		case !r.Chosen:
-		case r.refused != nil:
-			b.wrong++
-		case !b.misses(ofChosen, ofBest, r.MS/best.MS):
-			b.misses(ofChosen, ofOne, r.MS/results[0].MS)
-		}
-	}
+	best := b.judgeChoice(results)
 	b.misses(name, ofOne, best.Ratio)
 	for _, r := range b.joins {
 		if r.Case == c.twice && r.Chosen {
 			b.misses(name, ofHalf, best.MS/r.MS)
 		}
 	}
+}
+
+// judgeChoice notes how far the choice is from the fastest way, which it returns, and counts the bars that it
+// misses.
+func (b *bench) judgeChoice(results []joinResult) *joinResult {
+	best := &results[0]
+	for i := range results {
+		if r := &results[i]; !r.Baseline && r.refused == nil && r.MS < best.MS {
+			best = r
+		}
+	}
+	for i := range results {
+		switch r := &results[i]; {
+		case !r.Chosen:
+		case r.refused != nil:
+			b.wrong++
+		default:
+			r.OfBest = measure.Round(r.MS/best.MS, 3)
+			if !b.misses(ofChosen, ofBest, r.OfBest) {
+				b.misses(ofChosen, ofOne, r.MS/results[0].MS)
+			}
+		}
+	}
+	return best
 }
 
 // judgeCopies compares an exchange with the same one that copies no small sides, if both were
@@ -203,11 +233,15 @@ func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase, ways []mgj
 	if err != nil {
 		return nil, err
 	}
-	choice := d.group.Choose(&d.data.Join).Strategy
-	one.Chosen = choice == mgj.Alone
+	predicted := map[mgj.Options]float64{}
+	for _, p := range d.group.Predict(&d.data.Join) {
+		predicted[p.Options()] = measure.Round(p.MS, 3)
+	}
+	choice := d.group.Choose(&d.data.Join)
+	one.Chosen, one.Predicted = choice.Strategy == mgj.Alone, predicted[mgj.Options{Strategy: mgj.Alone}]
 	results = append(results, one)
-	if chosen := (mgj.Options{Strategy: choice}); !one.Chosen && !slices.Contains(ways, chosen) {
-		ways = append(ways, chosen)
+	if !one.Chosen && !slices.Contains(ways, choice.Options()) {
+		ways = append(ways, choice.Options())
 	}
 	for _, w := range ways {
 		r, err := b.together(ctx, d, c, parts, w)
@@ -218,7 +252,7 @@ func (b *bench) timeJoin(ctx context.Context, d *devices, c joinCase, ways []mgj
 			return results, fmt.Errorf("%s: %w", w.Strategy, err)
 		}
 		r.Ratio = measure.Round(r.MS/one.MS, 3)
-		r.Chosen = w == mgj.Options{Strategy: choice}
+		r.Chosen, r.Predicted = !one.Chosen && w == choice.Options(), predicted[w]
 		results = append(results, r)
 	}
 	if c.unified || b.unified && c.Probe <= mostUnified {

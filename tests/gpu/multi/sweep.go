@@ -123,7 +123,11 @@ func (b *bench) measureSweep(ctx context.Context, d *devices) error {
 			continue
 		}
 		for _, c := range a.cases {
-			results, err := b.timeJoin(ctx, d, c, []mgj.Options{{Strategy: mgj.Exchange}, {Strategy: mgj.Replicate}})
+			ways := []mgj.Options{{Strategy: mgj.Exchange}, {Strategy: mgj.Replicate}}
+			if c.Domain > 2*c.Distinct { // else no filter pays
+				ways = append(ways, filtered...)
+			}
+			results, err := b.timeJoin(ctx, d, c, ways)
 			if ctx.Err() != nil {
 				return errors.Join(append(failed, measure.Table(os.Stdout, rows...), ctx.Err())...)
 			}
@@ -146,6 +150,8 @@ func sweepRow(results []joinResult) string {
 	for _, r := range results {
 		if _, ok := ms[r.How]; ok && r.refused == nil {
 			ms[r.How] = fmt.Sprintf("%.3f", r.MS)
+		}
+		if r.refused == nil {
 			best = min(best, r.MS)
 		}
 	}
