@@ -116,9 +116,14 @@ func failed(ctx context.Context, err error) bool {
 // join runs the join of a probe side that has been asked for since start. What
 // the join itself does not take is spent on columns that cross the link.
 func (j *materialisedJoin) join(ctx context.Context, probe *materialisedSide, start time.Time) (*columnar.Output, error) {
-	out, report, err := j.run(ctx, j.e.workspace.gpu.context, j.e.workspace.main.Stream(), j.e.workspace.arena, &columnar.Join{
-		Build: j.side.Side, Probe: probe.Side, OutputRows: j.room(probe),
-		NoKey: !j.side.keyKept && !probe.keyKept, Phases: true,
+	return j.joinSides(ctx, j.run, j.side, probe, start)
+}
+
+// joinSides is join with an algorithm and a build side.
+func (j *materialisedJoin) joinSides(ctx context.Context, run columnar.Func, build, probe *materialisedSide, start time.Time) (*columnar.Output, error) {
+	out, report, err := run(ctx, j.e.workspace.gpu.context, j.e.workspace.main.Stream(), j.e.workspace.arena, &columnar.Join{
+		Build: build.Side, Probe: probe.Side, OutputRows: j.room(build, probe),
+		NoKey: !build.keyKept && !probe.keyKept, Phases: true,
 	})
 	if err != nil {
 		return nil, err
@@ -141,9 +146,9 @@ func (j *materialisedJoin) join(ctx context.Context, probe *materialisedSide, st
 
 // room is the result's expected size, as far as a quarter of the free memory
 // holds it: a larger result is matched once more, when its size is known.
-func (j *materialisedJoin) room(probe *materialisedSide) int64 {
+func (j *materialisedJoin) room(build, probe *materialisedSide) int64 {
 	width := int64(probe.Key.Bytes)
-	for _, c := range slices.Concat(j.side.Payload, probe.Payload) {
+	for _, c := range slices.Concat(build.Payload, probe.Payload) {
 		width += int64(c.Bytes)
 	}
 	return min(max(j.spec.ResultRows, probe.Rows), j.e.workspace.arena.Free()/4/width)

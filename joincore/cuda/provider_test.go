@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -425,6 +426,57 @@ func TestATableOfATeam(t *testing.T) {
 	for range 3 { // also in memory that the first one has given back
 		if stats, err := run(t.Context(), small, small); err != nil || stats.Alone != "" || stats.RowsOut != 5000 || stats.Joins[0].Algorithm != columnar.SpreadName {
 			t.Errorf("%v, %+v", err, stats)
+		}
+	}
+}
+
+// summed is a sink that adds up the values of both columns.
+type summed struct {
+	*suite.Discarder
+	mu    sync.Mutex
+	total [2]uint64
+}
+
+func (s *summed) Emit(ctx context.Context, b *joincore.Batch, rows int, heap []int) error {
+	s.mu.Lock()
+	for c := range s.total {
+		for i := range rows {
+			s.total[c] += binary.LittleEndian.Uint64(b.Columns[c].Values[8*i:])
+		}
+	}
+	s.mu.Unlock()
+	return s.Discarder.Emit(ctx, b, rows, heap)
+}
+
+// If a single row of the probe side has more partners than a device has memory for result rows, it is joined
+// with a part of the build side at a time, on each device: no row is missing, and none is there twice.
+func TestATableWithLargeResults(t *testing.T) {
+	const rows, hot = 1 << 20, 3
+	const probes = rows + 1<<12 // the larger side
+	all, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := suite.Keyed(rows, func(int) uint64 { return 7 })
+	for _, second := range []int{0, len(all) - 1}[:min(len(all), 2)] {
+		for _, at := range []int{0, probes - hot} { // the probe rows that have partners
+			probe := suite.Keyed(probes, func(row int) uint64 {
+				if row >= at && row < at+hot {
+					return 7
+				}
+				return uint64(1000 + row)
+			})
+			p := teamOf(t, costmodel.Spread, 48<<20, 0, 0, second)
+			sink := &summed{Discarder: suite.NewDiscarder(suite.Int64Columns(2), 4, 1<<16)}
+			var stats joincore.Stats
+			if err := suite.Run(t.Context(), p, suite.PairPlan(build, probe), []*joincore.Relation{build, probe}, &suite.Arena{}, sink, exec.Options{}, &stats); err != nil {
+				t.Fatalf("devices 0 and %d: %v", second, err)
+			}
+			want := [2]uint64{hot * rows * (rows - 1) / 2, rows * (hot*uint64(at) + hot*(hot-1)/2)}
+			if stats.Alone != "" || stats.RowsOut != hot*rows || sink.total != want || stats.Joins[0].Algorithm != columnar.SpreadName {
+				t.Errorf("devices 0 and %d: %d rows, sums %v, want %v; %q, %q", second, stats.RowsOut, sink.total, want, stats.Joins[0].Algorithm, stats.Alone)
+			}
+			t.Logf("devices 0 and %d: %d bytes of results in %d bytes of memory", second, hot*rows*24, 48<<20)
 		}
 	}
 }

@@ -111,6 +111,7 @@ func (s *spreading) end(f func()) {
 // and one device executes the plan alone.
 type spreadJoin struct {
 	*materialisedJoin
+	table *columnar.SpreadTable
 	reads columnar.FarReads
 }
 
@@ -149,7 +150,7 @@ func (e *execution) prepareSpread(ctx context.Context, spec *device.JoinSpec, bu
 	j.prepare += max(0, time.Since(start)-entering)
 	j.report.Time += entering
 	j.report.AddPhase(joincore.Phase{Name: columnar.PhaseBuild, Actual: entering})
-	return &spreadJoin{j, reads}, nil
+	return &spreadJoin{j, table, reads}, nil
 }
 
 // Probe joins the rows of a space with the table, window by window.
@@ -177,36 +178,75 @@ func (j *spreadJoin) window(ctx context.Context, window *space, emit func(device
 }
 
 // rows joins rows of the probe side that have been asked for since start: half of them at a time if
-// their result exceeds the memory that is left.
+// their result exceeds the memory that is left, and parts of the build side where that does not help.
 func (j *spreadJoin) rows(ctx context.Context, side *materialisedSide, start time.Time, emit func(device.Space) error) error {
 	arena := j.e.workspace.arena
 	mark := arena.Mark()
 	defer arena.Rewind(mark)
 	out, err := j.join(ctx, side, start)
 	if err == nil {
-		if j.report.Reason != "" {
-			j.report.Reason = "devices that make one table do not partition"
-		}
-		j.report.RowsOut += out.Rows
 		j.e.workspace.copied.Add(j.reads.Probed(side.Rows, out.Rows))
-		return j.emit(out, side, emit)
+		return j.emitted(out, side, emit)
 	}
-	if !errors.Is(err, joincore.ErrBudget) || side.Rows <= leastPiece {
+	if !errors.Is(err, joincore.ErrBudget) {
 		return err
 	}
 	arena.Rewind(mark)
-	half := (side.Rows/2 + leastPiece - 1) / leastPiece * leastPiece
-	for _, piece := range []*materialisedSide{side.piece(0, half), side.piece(half, side.Rows-half)} {
-		if err := j.rows(ctx, piece, time.Now(), emit); err != nil {
+	if side.Rows > leastPiece {
+		return side.halves(func(half *materialisedSide) error { return j.rows(ctx, half, time.Now(), emit) })
+	}
+	for _, build := range j.table.Sides() {
+		part := *j.side
+		part.Side = build
+		if err := j.turned(ctx, side, &part, time.Now(), emit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// turned joins few rows of the probe side with a part of the build side, wherever that lies: by a table of
+// the few, half of the part at a time if their result exceeds the memory that is left.
+func (j *spreadJoin) turned(ctx context.Context, few, part *materialisedSide, start time.Time, emit func(device.Space) error) error {
+	if part.Rows == 0 {
+		return nil
+	}
+	arena := j.e.workspace.arena
+	mark := arena.Mark()
+	defer arena.Rewind(mark)
+	out, err := j.joinSides(ctx, columnar.NPJ, few, part, start)
+	if errors.Is(err, joincore.ErrBudget) && part.Rows > leastPiece {
+		arena.Rewind(mark)
+		return part.halves(func(half *materialisedSide) error { return j.turned(ctx, few, half, time.Now(), emit) })
+	}
+	if err != nil {
+		return err
+	}
+	j.report.Algorithm = j.table.Name() // of all that it is a part of
+	return j.emitted(&columnar.Output{Rows: out.Rows, Key: out.Key, Build: out.Probe, Probe: out.Build}, few, emit)
+}
+
+// emitted emits a result.
+func (j *spreadJoin) emitted(out *columnar.Output, probe *materialisedSide, emit func(device.Space) error) error {
+	if j.report.Reason != "" {
+		j.report.Reason = "devices that make one table do not partition"
+	}
+	j.report.RowsOut += out.Rows
+	return j.emit(out, probe, emit)
+}
+
 // leastPiece is the least rows that are joined at a time: columns of as many begin where kernels
 // read them.
 const leastPiece = 16
+
+// halves calls a function with the first and the second half of rows, of which there are more than leastPiece.
+func (w *materialisedSide) halves(f func(half *materialisedSide) error) error {
+	half := (w.Rows/2 + leastPiece - 1) / leastPiece * leastPiece
+	if err := f(w.piece(0, half)); err != nil {
+		return err
+	}
+	return f(w.piece(half, w.Rows-half))
+}
 
 // piece returns n rows from the given one on, a multiple of leastPiece.
 func (w *materialisedSide) piece(first, n int64) *materialisedSide {

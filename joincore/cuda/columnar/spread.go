@@ -89,6 +89,14 @@ func BuildSpread(ctx context.Context, members []SpreadMember, where Placing) (*S
 	return t, nil
 }
 
+// Sides returns the build sides of all devices.
+func (t *SpreadTable) Sides() (list []Side) {
+	for _, m := range t.members {
+		list = append(list, m.Build)
+	}
+	return list
+}
+
 // each calls a function for all members at once, and waits for all calls.
 func (t *SpreadTable) each(f func(i int) error) error {
 	errs := make([]error, len(t.members))
