@@ -91,10 +91,12 @@ func benchMesh(ctx context.Context, args []string, out, errOut io.Writer) error 
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	discover := links.Discover
+	discover := func(ctx context.Context, ordinals []int) (*links.Facts, error) {
+		return links.Discover(ctx, ordinals, false)
+	}
 	if *cache != "" {
 		discover = func(ctx context.Context, ordinals []int) (*links.Facts, error) {
-			return links.CachedFacts(ctx, *cache, ordinals)
+			return links.CachedFacts(ctx, *cache, ordinals, false)
 		}
 	}
 	facts, err := discover(ctx, nil)

@@ -27,10 +27,10 @@ func connections(s settings, infos []driver.Info, log *slog.Logger) deviceLinks 
 		return deviceLinks{}
 	}
 	ctx := context.Background()
-	facts, err := links.CachedFacts(ctx, s.mesh, ordinals(infos))
+	facts, err := links.CachedFacts(ctx, s.mesh, ordinals(infos), s.apart())
 	if errors.Is(err, links.ErrFacts) { // the file is damaged
 		log.Warn("measuring the connections of devices again", "error", err)
-		if facts, err = links.Discover(ctx, ordinals(infos)); err == nil {
+		if facts, err = links.Discover(ctx, ordinals(infos), s.apart()); err == nil {
 			err = facts.Save(s.mesh)
 		}
 	}
@@ -61,6 +61,7 @@ func (l deviceLinks) describe(m *child.Machine, providers []*cuda.Provider) {
 		return i, i >= 0
 	}
 	slowest, all := 0.0, true
+	m.Jobs.StagedGB = l.stagedGB(providers)
 	for _, c := range l.facts.Connections() {
 		from, ok := number(c.From)
 		to, also := number(c.To)
@@ -79,6 +80,21 @@ func (l deviceLinks) describe(m *child.Machine, providers []*cuda.Provider) {
 		m.Jobs.PeerGB = slowest
 	}
 	l.choose(m, providers)
+}
+
+// stagedGB returns the rate at which each of some devices sends to the memory of the host while it
+// receives as much from there; 0: it was not measured on one of them.
+func (l deviceLinks) stagedGB(providers []*cuda.Provider) (gbps float64) {
+	for i, p := range providers {
+		n := slices.IndexFunc(l.facts.Devices, func(d links.Device) bool { return d.UUID == p.Info().UUID })
+		if n < 0 {
+			return 0
+		}
+		if own := l.facts.Devices[n].BothWays / 2; i == 0 || own < gbps {
+			gbps = own
+		}
+	}
+	return gbps
 }
 
 // choose has jobs run on devices that are well connected, and tells these how they are.

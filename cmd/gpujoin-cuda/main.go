@@ -33,6 +33,7 @@ func main() {
 	devices := flag.Int("devices", 0, "maximum number of devices of a join; 0: as many as pay")
 	strategy := flag.String("strategy", "auto", "how devices execute a join together, where they can: "+strings.Join(costmodel.Strategies(), ", "))
 	transfer := flag.String("transfer-method", "auto", "how inputs reach a device: "+strings.Join(links.MethodNames(), ", "))
+	peers := flag.String("peer-access", "auto", "whether devices access each other's memory: auto, where they can, or off")
 	mesh := flag.String("mesh", "", "file of measured connections of devices; none: devices do not copy from each other")
 	always := flag.Bool("always", false, "run each join on all idle devices, whether that pays or not: for tests")
 	each := flag.Int("each", 1, "how often to open each device, for tests of several devices on a machine that has one")
@@ -47,6 +48,10 @@ func main() {
 		fmt.Fprintf(os.Stderr, "gpujoin-cuda: -transfer-method: %v\n", err)
 		os.Exit(2)
 	}
-	s := settings{memory: *memory, keep: *keep, slabs: *slabs, codes: *codes, rates: *rates, devices: *devices, strategy: how, method: method, mesh: *mesh, always: *always, each: *each}
+	if *peers != "auto" && *peers != peersOff {
+		fmt.Fprintf(os.Stderr, "gpujoin-cuda: -peer-access: %q is neither auto nor off\n", *peers)
+		os.Exit(2)
+	}
+	s := settings{memory: *memory, keep: *keep, slabs: *slabs, codes: *codes, rates: *rates, devices: *devices, strategy: how, method: method, peers: *peers, mesh: *mesh, always: *always, each: *each}
 	os.Exit(child.Main(func(log *slog.Logger) (*child.Machine, error) { return open(s, log) }))
 }

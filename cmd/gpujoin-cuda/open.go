@@ -30,10 +30,17 @@ type settings struct {
 	// strategy is how devices execute a join together, where they can.
 	strategy costmodel.Strategy
 	method   links.Method // by which inputs reach a device; "": as suits the platform
+	peers    string       // auto: devices access each other's memory where they can; off: never
 	mesh     string       // file of how devices are connected; "": not to be found out
 	always   bool         // jobs run on all idle devices, for tests
 	each     int          // how often each device is opened, for tests
 }
+
+// peersOff is the value of the flag by which devices do not access each other's memory.
+const peersOff = "off"
+
+// apart reports whether devices do not access each other's memory, whether they can or not.
+func (s *settings) apart() bool { return s.peers == peersOff }
 
 // open opens all devices that are visible to this process and for which the kernels
 // are written. Those that do not open are left out; it returns an error if none is left.
@@ -82,8 +89,12 @@ func openDevice(s settings, info driver.Info, log *slog.Logger, peers []int) (ch
 	if _, err := config.ParseSize(s.keep, budget); err != nil {
 		return child.Device{}, nil, err
 	}
+	apart := ""
+	if s.apart() {
+		apart = "cuda_peer_access is off"
+	}
 	p, err := cuda.New(cuda.Config{
-		Ordinal: info.Ordinal, Budget: budget, SlabBytes: s.slabs, Peers: peers, Method: s.method,
+		Ordinal: info.Ordinal, Budget: budget, SlabBytes: s.slabs, Peers: peers, Apart: apart, Method: s.method,
 		Keep: func(mapped int64) int64 {
 			n, _ := config.ParseSize(s.keep, mapped) // it is a size
 			return n

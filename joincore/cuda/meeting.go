@@ -12,6 +12,7 @@ import (
 	"gpujoin/joincore/cuda/columnar"
 	"gpujoin/joincore/cuda/columnar/phj"
 	"gpujoin/joincore/cuda/driver"
+	"gpujoin/joincore/cuda/fabric"
 	"gpujoin/joincore/cuda/links"
 	"gpujoin/joincore/cuda/mgj"
 	"gpujoin/joincore/cuda/rowid"
@@ -26,9 +27,12 @@ import (
 // Meanwhile the kernels of each device write into the arenas of the others. No execution goes on
 // before they have ended, also after an error, so none rewinds or gives back memory that another
 // one still writes to.
+//
+// If one device does not access the memory of another one, rows are exchanged through the memory of the
+// host, which the team takes for the time of the meeting.
 type team struct {
 	exchange *device.Exchange
-	mesh     *mesh.Mesh // of the devices
+	links    *teamLinks
 	meeting  *device.Meeting[*brought, *outcome]
 }
 
@@ -43,6 +47,7 @@ type brought struct {
 	member  mgj.Member
 	join    columnar.Join
 	payload [2][]movedColumn // of the build and the probe side
+	host    fabric.HostMemory
 }
 
 // outcome is what it gets there.
@@ -54,9 +59,14 @@ type outcome struct {
 
 // Meets implements multi's team.
 func (p *Provider) Meets(members []device.Provider, x *device.Exchange) error {
-	reach, memory := func(members []device.Provider) error { _, err := meshOf(members); return err }, checkTeamMemory
+	memory, err := checkSpreadMemory, error(nil)
 	if x.Spread {
-		reach, memory = checkConnected, checkSpreadMemory
+		err = checkConnected(members)
+	} else {
+		var ways *teamLinks
+		if ways, err = linksOf(members); err == nil {
+			memory = ways.checkMemory
+		}
 	}
 	if x.Hosted {
 		if why := p.platform.Unable(links.ZeroCopy); why != "" {
@@ -66,7 +76,7 @@ func (p *Provider) Meets(members []device.Provider, x *device.Exchange) error {
 			return checkHybridMemory(x, members, memory, max(p.outOfCore.Slabs.Limit, 0))
 		}
 	}
-	if err := reach(members); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := checkNumbers(x); err != nil {
@@ -92,7 +102,7 @@ func (p *Provider) Team(members []device.Provider, x *device.Exchange) []any {
 	t := &team{exchange: x}
 	t.meeting = device.NewMeeting(len(members), t.work)
 	var err error
-	if t.mesh, err = meshOf(members); err != nil { // Meets has refused them
+	if t.links, err = linksOf(members); err != nil { // Meets has refused them
 		t.meeting = device.NewMeeting(len(members), func(context.Context, []*brought) ([]*outcome, error) { return nil, err })
 	}
 	out := make([]any, len(members))
@@ -114,29 +124,6 @@ func (p *Provider) placement() columnar.Placement {
 // is. Without it, a provider exchanges no rows with others. No execution may be running.
 func (p *Provider) UseMesh(m *mesh.Mesh, gpu int) { p.mesh, p.number = m, gpu }
 
-// meshOf returns the mesh of some providers' devices, which reach each other's memory.
-func meshOf(members []device.Provider) (*mesh.Mesh, error) {
-	if err := checkConnected(members); err != nil {
-		return nil, err
-	}
-	if len(members) > phj.MaxDevices {
-		return nil, fmt.Errorf("%d devices exchange no rows, at most %d do: %w", len(members), phj.MaxDevices, joincore.ErrUnsupported)
-	}
-	first, gpus := members[0].(*Provider), make([]int, len(members))
-	for i, m := range members {
-		p := m.(*Provider)
-		if p.mesh == nil || p.mesh != first.mesh {
-			return nil, fmt.Errorf("the links between devices are unknown: %w", joincore.ErrUnsupported)
-		}
-		gpus[i] = p.number
-	}
-	own, err := first.mesh.Restrict(gpus)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", joincore.ErrUnsupported, err)
-	}
-	return own, nil
-}
-
 // work joins the rows of all members.
 func (t *team) work(ctx context.Context, parts []*brought) ([]*outcome, error) {
 	var members []mgj.Member
@@ -153,14 +140,7 @@ func (t *team) work(ctx context.Context, parts []*brought) ([]*outcome, error) {
 			return nil, err
 		}
 	}
-	g, err := mgj.Open(members, t.mesh)
-	if err != nil {
-		return nil, err
-	}
-	outputs, report, err := g.Join(ctx, joins, mgj.Options{Strategy: mgj.Exchange})
-	if e := g.Close(); err == nil {
-		err = e
-	}
+	outputs, report, err := t.links.join(ctx, members, joins, t.exchange.Result, parts[0].host)
 	if err != nil {
 		return nil, err
 	}
@@ -289,6 +269,7 @@ func (m *meetingJoin) meet(ctx context.Context, d *driver.Context, s *driver.Str
 	got, err := m.at.meeting.Join(ctx, m.at.member, &brought{
 		member: mgj.Member{Device: d, Stream: s, Arena: a, Sender: sender}, join: own,
 		payload: [2][]movedColumn{m.side.moved(), m.probe.moved()},
+		host:    m.e.staging,
 	})
 	if err != nil {
 		return nil, nil, err

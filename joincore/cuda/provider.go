@@ -42,6 +42,9 @@ type Config struct {
 	// memory. Those that cannot access it are left out. Several providers may be on one
 	// device: then its own ordinal is a peer.
 	Peers []int
+	// Apart is why no device may access the memory of another one, whether it could or not; "": those
+	// that can may. Then there are no peers.
+	Apart string
 	// Keep returns how many bytes of device memory columns may have that stay there for later
 	// executions, of the bytes that the provider has mapped; nil: none stay. An execution that
 	// needs the memory gets it.
@@ -114,7 +117,11 @@ func New(cfg Config) (*Provider, error) {
 		keep = cfg.Keep(p.budget)
 	}
 	p.resident = resident.New[*residentColumn](keep)
-	if err := p.mapBudget(cfg.Peers); err != nil {
+	peers := cfg.Peers
+	if p.apart = cfg.Apart; p.apart != "" {
+		peers = nil
+	}
+	if err := p.mapBudget(peers); err != nil {
 		p.outOfCore.Close()
 		return nil, errors.Join(fmt.Errorf("device %d: %w", cfg.Ordinal, err), c.Close())
 	}
@@ -309,6 +316,7 @@ type gpu struct {
 	registered ranges
 	resident   *resident.Cache[*residentColumn]
 	peers      []int      // ordinals of devices that access its memory
+	apart      string     // why no device may access another's memory; "": those that can may
 	mesh       *mesh.Mesh // of the machine's devices; nil: unknown
 	number     int        // of the device in the mesh
 	testHooks

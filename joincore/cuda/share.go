@@ -309,6 +309,9 @@ func checkConnected(members []device.Provider) error {
 			if !ok || !also {
 				return fmt.Errorf("devices of different providers do not access each other's memory: %w", joincore.ErrUnsupported)
 			}
+			if o != p && p.apart != "" {
+				return fmt.Errorf("%s: %w", p.apart, joincore.ErrUnsupported)
+			}
 			if from, to := p.Info().Ordinal, o.Info().Ordinal; o != p && !slices.Contains(p.peers, to) {
 				return fmt.Errorf("device %d does not access the memory of device %d: %w", from, to, joincore.ErrUnsupported)
 			}

@@ -222,7 +222,7 @@ func (j *spreadJoin) turned(ctx context.Context, few, part *materialisedSide, st
 	if err != nil {
 		return err
 	}
-	j.report.Algorithm = j.table.Name() // of all that it is a part of
+	j.report.Algorithm = j.table.Algorithm() // of all that it is a part of
 	return j.emitted(&columnar.Output{Rows: out.Rows, Key: out.Key, Build: out.Probe, Probe: out.Build}, few, emit)
 }
 

@@ -113,8 +113,9 @@ const textBytes = 16 + 4
 const spareRows = 1.0 / 8
 
 // checkTeamMemory returns an error if one of several devices has too little memory for its share of
-// a join whose rows are exchanged, of the given bytes.
-func checkTeamMemory(x *device.Exchange, members int, memory int64) error {
+// a join whose rows are exchanged, of the given bytes. If rows pass through the memory of the host, it also
+// has those that it sends in its own.
+func checkTeamMemory(x *device.Exchange, members int, memory int64, staged bool) error {
 	n := float64(members)
 	in, rows, width := 0.0, 0.0, int64(0)
 	for side, r := range x.Rows {
@@ -130,6 +131,9 @@ func checkTeamMemory(x *device.Exchange, members int, memory int64) error {
 		return fmt.Errorf("the rows of a join exceed the memory of %d devices: %w", members, joincore.ErrBudget)
 	}
 	need := columnar.Bound(int64(in), int64(rows), int64(out)) + wholeBytes(x.Whole...) + fetchedBytes(x)
+	if staged {
+		need += int64(in * (n - 1) / n)
+	}
 	if need > memory {
 		return fmt.Errorf("each of %d devices needs %d MB to exchange the rows of the join, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
 	}

@@ -29,29 +29,33 @@ func TestMemoryOfATeam(t *testing.T) {
 	x := exchangeOf(rows, rows)
 	for _, members := range []int64{2, 3, 4, 8} {
 		need := share(members)
-		if err := checkTeamMemory(x, int(members), need+1<<10); err != nil {
+		if err := checkTeamMemory(x, int(members), need+1<<10, false); err != nil {
 			t.Error(err)
 		}
-		if err := checkTeamMemory(x, int(members), need-1<<20); !errors.Is(err, joincore.ErrBudget) || !strings.Contains(err.Error(), "MB") {
+		if err := checkTeamMemory(x, int(members), need-1<<20, false); !errors.Is(err, joincore.ErrBudget) || !strings.Contains(err.Error(), "MB") {
 			t.Errorf("%d members: %v", members, err)
+		}
+		sent := int64(2 * 16 * rows / members * (members - 1) / members)
+		if checkTeamMemory(x, int(members), need+sent-1<<20, true) == nil || checkTeamMemory(x, int(members), need+sent+1<<20, true) != nil {
+			t.Errorf("%d members: rows that pass through the memory of the host do not stay on the device", members)
 		}
 	}
 	x.Whole = []*joincore.Relation{exchangeOf(1<<20, 0).Rows[0]}
 	whole := int64((16 + 24) << 20)
-	if checkTeamMemory(x, 2, share(2)+whole/2) == nil || checkTeamMemory(x, 2, share(2)+whole+1<<10) != nil {
+	if checkTeamMemory(x, 2, share(2)+whole/2, false) == nil || checkTeamMemory(x, 2, share(2)+whole+1<<10, false) != nil {
 		t.Error("the input that is read whole does not count")
 	}
 	nullable := exchangeOf(rows, rows)
 	nullable.Rows[0].Segments[0].Columns[1].Validity = []byte{}
-	if checkTeamMemory(nullable, 2, share(2)+1<<20) == nil {
+	if checkTeamMemory(nullable, 2, share(2)+1<<20, false) == nil {
 		t.Error("whether a value is there takes no memory")
 	}
-	if err := checkTeamMemory(exchangeOf(8<<30, 1), 2, 1<<62); !errors.Is(err, joincore.ErrUnsupported) {
+	if err := checkTeamMemory(exchangeOf(8<<30, 1), 2, 1<<62, false); !errors.Is(err, joincore.ErrUnsupported) {
 		t.Errorf("more rows than a device numbers: %v", err)
 	}
 	huge := exchangeOf(rows, rows)
 	huge.Result = 1 << 48
-	if err := checkTeamMemory(huge, 2, 1<<62); !errors.Is(err, joincore.ErrBudget) {
+	if err := checkTeamMemory(huge, 2, 1<<62, false); !errors.Is(err, joincore.ErrBudget) {
 		t.Errorf("a huge result: %v", err)
 	}
 }

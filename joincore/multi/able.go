@@ -35,6 +35,15 @@ func Unable(members []device.Provider, how costmodel.Strategy) string {
 	return ""
 }
 
+// Staged returns why rows that members exchange pass through the memory of the host, if that is how they
+// execute plans, or "".
+func Staged(members []device.Provider, how costmodel.Strategy) string {
+	if p, ok := members[0].(staging); ok && how == costmodel.Exchange && len(members) > 1 {
+		return p.Staged(members)
+	}
+	return ""
+}
+
 // Unfit returns why members cannot execute a plan by a strategy, or "".
 func Unfit(members []device.Provider, how costmodel.Strategy, plan *joincore.Checked, inputs []*joincore.Relation) string {
 	if reason := Unable(members, how); reason != "" {

@@ -22,6 +22,12 @@ type team interface {
 	Team(members []device.Provider, x *device.Exchange) []any
 }
 
+// staging is a team whose rows may pass through the memory of the host.
+type staging interface {
+	// Staged returns why rows that executions on the providers exchange do so, or "".
+	Staged(members []device.Provider) string
+}
+
 // Meeting returns the inputs whose rows members divide if they meet at a join of a plan, by
 // costmodel.Exchange, Spread or Hybrid, or why they cannot do that.
 func Meeting(members []device.Provider, how costmodel.Strategy, plan *joincore.Checked, inputs []*joincore.Relation) (divided [2]int, err error) {

@@ -57,7 +57,11 @@ func abilityOf(devices []executor.Device) ability {
 func (a ability) strategiesText() string {
 	return devicesText(a.strategies, func(d deviceStrategies, add func(name, reason string)) (device int) {
 		for _, s := range d.Strategies {
-			add(s.Name, s.Reason)
+			name := s.Name
+			if s.Note != "" {
+				name = fmt.Sprintf("%s (%s)", s.Name, s.Note)
+			}
+			add(name, s.Reason)
 		}
 		return d.Device
 	})

@@ -25,6 +25,10 @@ func TestStrategiesText(t *testing.T) {
 		"two":           {[]executor.Device{gpu(0, list("", "", "")), {Provider: "cpu"}, gpu(1, list("", "", ""))}, "alone, replicate, divide, exchange"},
 		"two reasons":   {[]executor.Device{gpu(0, list("", "why", "because"))}, "alone, replicate; not divide: why; not exchange: because"},
 		"one is broken": {[]executor.Device{gpu(0, list("", "why", "")), gpu(1, nil)}, "alone, replicate, exchange; not divide: why"},
+		"a note": {
+			[]executor.Device{gpu(0, append(list("", "why", "why"), executor.Strategy{Name: "slow", Note: "through the host: because"}))},
+			"alone, replicate, slow (through the host: because); not divide, exchange: why",
+		},
 		"different": {
 			[]executor.Device{gpu(0, list("", "", "why")), gpu(2, list("", "", ""))},
 			"device 0: alone, replicate, divide; not exchange: why; device 2: alone, replicate, divide, exchange",

@@ -84,7 +84,8 @@ func cudaWorker(cfg *config.Config, environ []string) (worker.Config, error) {
 	slabs, codes := workerMemory(cfg)
 	args := []string{
 		"--memory", cfg.CUDAMemory, "--keep", cfg.CUDAKeep, "--slabs", strconv.FormatInt(slabs, 10), "--codes", strconv.FormatInt(codes, 10),
-		"--devices", strconv.Itoa(cfg.CUDADevices), "--strategy", cfg.CUDAStrategy, "--transfer-method", cfg.CUDATransfer, "--mesh", meshFile(cfg),
+		"--devices", strconv.Itoa(cfg.CUDADevices), "--strategy", cfg.CUDAStrategy, "--transfer-method", cfg.CUDATransfer,
+		"--peer-access", cfg.CUDAPeers, "--mesh", meshFile(cfg),
 	}
 	if cfg.Calibrate {
 		args = append(args, "--rates", deviceRates(cfg))

@@ -48,6 +48,7 @@ func (l *loader) build() *Config {
 		CUDADevices:  l.integer("cuda_devices", 0, 64),
 		CUDAStrategy: l.choice("cuda_strategy", "auto", "alone", "replicate", "divide", "exchange", "spread", "hybrid"),
 		CUDATransfer: l.choice("cuda_transfer_method", "auto", "pageable", "staged", "dynamic", "pinned", "zero-copy", "coherence", "prefetch", "migration"),
+		CUDAPeers:    l.choice("cuda_peer_access", "auto", "off"),
 		CUDAMesh:     l.path("cuda_mesh"),
 		LogLevel:     l.choice("log_level", "debug", "info", "warn", "error"),
 		LogFormat:    l.choice("log_format", "text", "json"),

@@ -51,6 +51,7 @@ type Config struct {
 	CUDADevices  int    // of a join, at most; 0: as many as pay
 	CUDAStrategy string // by which several devices execute a join, where they can
 	CUDATransfer string // the method by which inputs reach a device
+	CUDAPeers    string // auto: GPUs access each other's memory where they can; off: never
 	CUDAMesh     string // file of measured links between devices; "": next to the socket
 	LogLevel     string
 	LogFormat    string
@@ -117,6 +118,7 @@ func Flags(fs *pflag.FlagSet) {
 	fs.Int("cuda-devices", 1, "maximum number of GPUs of a join; 0: as many as pay")
 	fs.String("cuda-strategy", "auto", "how several GPUs execute a join, where they can")
 	fs.String("cuda-transfer-method", "auto", "how inputs of joins reach a GPU")
+	fs.String("cuda-peer-access", "auto", "whether GPUs access each other's memory, where they can")
 	fs.String("cuda-mesh", "", "file with the measured links between GPUs (default in state-dir)")
 	fs.String("metrics-listen", "", "loopback address and port that serve metrics by HTTP, such as 127.0.0.1:9947 (default none)")
 	fs.String("log-level", "info", "least important messages that are logged: debug, info, warn or error")

@@ -135,4 +135,5 @@ type Method struct {
 type Strategy struct {
 	Name   string `json:"strategy"`
 	Reason string `json:"reason,omitempty"` // why no job can be executed so; "": jobs can, if they fit
+	Note   string `json:"note,omitempty"`   // what makes that slower than it could be; "": nothing
 }

@@ -102,7 +102,7 @@ func (p *process) status(ctx context.Context, timeout time.Duration) (*report, e
 			Jobs: int(d.GetJobs()), Queued: int(d.GetQueued()), Reason: clip(d.GetNote(), maxNote), State: executor.StateReady,
 		}
 		for _, s := range d.GetStrategies()[:min(len(d.GetStrategies()), maxStrategies)] {
-			device.Strategies = append(device.Strategies, executor.Strategy{Name: clip(s.GetName(), maxName), Reason: clip(s.GetReason(), maxNote)})
+			device.Strategies = append(device.Strategies, executor.Strategy{Name: clip(s.GetName(), maxName), Reason: clip(s.GetReason(), maxNote), Note: clip(s.GetNote(), maxNote)})
 		}
 		for _, m := range d.GetMethods()[:min(len(d.GetMethods()), maxStrategies)] {
 			device.Methods = append(device.Methods, executor.Method{Name: clip(m.GetName(), maxName), Reason: clip(m.GetReason(), maxNote)})

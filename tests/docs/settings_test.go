@@ -30,6 +30,7 @@ var additions = map[string]string{
 	"gpujoin.stat_statements_max": "[Statistics of queries](views.md#gpujoinstat_statements)",
 
 	"cuda_devices":         "[GPUs](gpu.md)",
+	"cuda_peer_access":     "[GPUs](gpu.md#use-several-gpus)",
 	"cuda_strategy":        "[GPUs](gpu.md)",
 	"cuda_transfer_method": "[Methods](internals/gpu-kernels.md#transfers)",
 	"keep_interest":        "[Kept columns](kept-columns.md)",

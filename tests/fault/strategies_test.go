@@ -81,6 +81,37 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
+// TestPeerAccessOff: devices that do not access each other's memory exchange rows through that of the host,
+// and make no table together. EXPLAIN says why, a check and the view say so beforehand.
+func TestPeerAccessOff(t *testing.T) {
+	const off = "cuda_peer_access is off"
+	for strategy, want := range map[string]struct{ strategy, reason string }{
+		"exchange":  {"exchange", "through host memory: " + off},
+		"spread":    {"replicate", "not spread: " + off},
+		"replicate": {"replicate", ""},
+	} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Setenv("CUDA_VISIBLE_DEVICES", "0:team,1:team")
+			t.Setenv("GPUJOIND_CUDA_STRATEGY", strategy)
+			t.Setenv("GPUJOIND_CUDA_PEER_ACCESS", "off")
+			w := workerWorld(t)
+			s := w.proxied(t, serial)
+			for _, sql := range []string{exchanged, exchangedSum} {
+				w.right(t, sql, <-ask(s, sql))
+				if g := w.explained(t, s, sql); g.Text("Strategy") != want.strategy || g.Text("Strategy Reason") != want.reason {
+					t.Errorf("ran by %q: %q", g.Text("Strategy"), g.Text("Strategy Reason"))
+				}
+			}
+			w.saysAble(t, "alone, replicate, exchange (through host memory: "+off+"); not divide: devices do not partition inputs together; not spread: "+off)
+			notes := query(t, s, `select count(*) from gpujoin.devices, jsonb_array_elements(strategies::jsonb) s where s->>'strategy' = 'exchange' and s->>'note' = 'through host memory: `+off+`'`)
+			if got := strings.Join(notes.Rows, ""); !strings.Contains(got, "2") {
+				t.Errorf("%s devices have the note", got)
+			}
+			w.unharmed(t, s)
+		})
+	}
+}
+
 // saysAble tests that a check and the view of devices say how jobs can be executed.
 func (w *world) saysAble(t *testing.T, want string) {
 	t.Helper()
@@ -118,7 +149,7 @@ func (w *world) saysAble(t *testing.T, want string) {
 				possible = append(possible, s.Strategy)
 			}
 		}
-		listed, _, _ := strings.Cut(want, "; not ")
+		listed, _, _ := strings.Cut(regexp.MustCompile(` \([^)]*\)`).ReplaceAllString(want, ""), "; not ")
 		if len(view) != 6 || strings.Join(possible, ", ") != listed || !slices.Equal(view, check.Strategies[i].Strategies) {
 			t.Errorf("device %d: the view says %+v, a check %+v", i, view, check.Strategies[i])
 		}

@@ -12,8 +12,8 @@
 // the suffix ":divide" partitions the two inputs of a join together with others. One with
 // the suffix ":team" executes whole steps, and exchanges rows with the other devices of a job; with
 // ":team=FILE", if all have such a suffix and FILE exists when they meet, they remove FILE and
-// hang. What devices have read stays on them. The flags --strategy and --transfer-method are those of
-// gpujoin-cuda; others are ignored.
+// hang. What devices have read stays on them. The flags --strategy, --transfer-method and --peer-access are
+// those of gpujoin-cuda; others are ignored.
 package main
 
 import (
@@ -76,7 +76,7 @@ func machine(visible string, reads reading) (*child.Machine, error) {
 		case "divide":
 			p = dividing{&simulated{Provider: cpu.New(), number: n, reading: reads}}
 		case "team":
-			p = newExchanging(n, file, reads)
+			p = newExchanging(n, file, reads, argument("--peer-access") == "off")
 		}
 		m.Devices = append(m.Devices, child.Device{
 			Provider: p, Name: "no GPU at all", Memory: 1 << 30, Budget: 1 << 29, Jobs: 2,

@@ -110,11 +110,12 @@ func (f *faulty) Build(context.Context, device.Space, *device.Match) (device.Tab
 type exchanging struct {
 	*simulated
 	member *bulk.Member
+	apart  bool // devices do not access each other's memory
 }
 
 // newExchanging returns such a device. It hangs when it meets others, in the device's work for all,
 // if a file exists; "": it never does.
-func newExchanging(number int, file string, reads reading) exchanging {
+func newExchanging(number int, file string, reads reading, apart bool) exchanging {
 	m := &bulk.Member{Provider: bulk.Provider{Inner: cpu.New()}}
 	m.Hook = func(_ context.Context, when bulk.Moment, _ int) error {
 		if when == bulk.At && file != "" && os.Remove(file) == nil {
@@ -122,12 +123,23 @@ func newExchanging(number int, file string, reads reading) exchanging {
 		}
 		return nil
 	}
-	return exchanging{&simulated{Provider: m, number: number, reading: reads}, m}
+	return exchanging{&simulated{Provider: m, number: number, reading: reads}, m, apart}
 }
 
 // Meets implements multi's team.
 func (e exchanging) Meets(members []device.Provider, x *device.Exchange) error {
+	if why := e.Staged(members); why != "" && x.Spread {
+		return fmt.Errorf("%s: %w", why, joincore.ErrUnsupported)
+	}
 	return e.member.Meets(members, x)
+}
+
+// Staged implements multi's staging.
+func (e exchanging) Staged([]device.Provider) string {
+	if e.apart {
+		return "cuda_peer_access is off"
+	}
+	return ""
 }
 
 // Team implements multi's team.

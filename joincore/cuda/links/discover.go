@@ -14,9 +14,10 @@ import (
 )
 
 // Discover finds out about devices and measures them, which takes about a second for each
-// pair. No ordinals mean all devices that this process sees. The devices should be idle.
-func Discover(ctx context.Context, ordinals []int) (*Facts, error) {
-	f, infos, err := describeDevices(ordinals)
+// pair. No ordinals mean all devices that this process sees. If they are to be apart, none accesses
+// another one's memory. The devices should be idle.
+func Discover(ctx context.Context, ordinals []int, apart bool) (*Facts, error) {
+	f, infos, err := describeDevices(ordinals, apart)
 	if err != nil {
 		return nil, err
 	}
@@ -25,8 +26,8 @@ func Discover(ctx context.Context, ordinals []int) (*Facts, error) {
 
 // CachedFacts returns the facts in a file, if they are about the same devices and driver, or
 // those that it discovers and writes there.
-func CachedFacts(ctx context.Context, path string, ordinals []int) (*Facts, error) {
-	f, infos, err := describeDevices(ordinals)
+func CachedFacts(ctx context.Context, path string, ordinals []int, apart bool) (*Facts, error) {
+	f, infos, err := describeDevices(ordinals, apart)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func CachedFacts(ctx context.Context, path string, ordinals []int) (*Facts, erro
 	for _, d := range f.Devices {
 		uuids = append(uuids, d.UUID)
 	}
-	if old, err := LoadFacts(path, uuids, f.Driver); old != nil || err != nil {
+	if old, err := LoadFacts(path, uuids, f.Driver, apart); old != nil || err != nil {
 		return old, err
 	}
 	if err := measureFacts(ctx, f, infos); err != nil {
@@ -44,7 +45,7 @@ func CachedFacts(ctx context.Context, path string, ordinals []int) (*Facts, erro
 }
 
 // describeDevices returns what is known without a measurement.
-func describeDevices(ordinals []int) (*Facts, []driver.Info, error) {
+func describeDevices(ordinals []int, apart bool) (*Facts, []driver.Info, error) {
 	all, err := driver.Devices()
 	if err != nil {
 		return nil, nil, err
@@ -86,6 +87,9 @@ func describeDevices(ordinals []int) (*Facts, []driver.Info, error) {
 		}
 	}
 	f.nvlinks()
+	if apart {
+		f = f.apart()
+	}
 	return f, infos, f.check()
 }
 

@@ -16,8 +16,10 @@ type Facts struct {
 	Devices []Device `json:"devices"`
 	Pairs   []Pair   `json:"pairs"` // all pairs of different devices, in both directions
 	// AllGBps is what all pairs that reach each other copied at once, together.
-	AllGBps float64  `json:"all_gbps"`
-	Notes   []string `json:"notes,omitempty"` // what could not be found out, and why
+	AllGBps float64 `json:"all_gbps"`
+	// Apart: devices do not access each other's memory, whether they could or not.
+	Apart bool     `json:"apart,omitempty"`
+	Notes []string `json:"notes,omitempty"` // what could not be found out, and why
 }
 
 // Device is a GPU.
@@ -105,6 +107,17 @@ func areRates(list ...float64) bool {
 		}
 	}
 	return true
+}
+
+// apart returns the facts about devices that do not access each other's memory, although they may: copies
+// between them were not measured.
+func (f *Facts) apart() *Facts {
+	own := *f
+	own.Apart, own.AllGBps, own.Pairs = true, 0, nil
+	for _, p := range f.Pairs {
+		own.Pairs = append(own.Pairs, Pair{From: p.From, To: p.To, Path: p.Path})
+	}
+	return &own
 }
 
 // pair returns the facts about one direction between two devices.

@@ -61,8 +61,9 @@ func DecodeFacts(text []byte) (*Facts, error) {
 }
 
 // LoadFacts reads the file of the facts about devices of some UUIDs, in this order, and a
-// driver. It returns nil if there is none, or if it is about others.
-func LoadFacts(path string, uuids []string, driver string) (*Facts, error) {
+// driver. It returns nil if there is none, or if it is about others, or about devices that were apart if
+// they are not to be.
+func LoadFacts(path string, uuids []string, driver string, apart bool) (*Facts, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -83,6 +84,12 @@ func LoadFacts(path string, uuids []string, driver string) (*Facts, error) {
 	}
 	if f.Driver != driver || !slices.EqualFunc(f.Devices, uuids, func(d Device, uuid string) bool { return d.UUID == uuid }) {
 		return nil, nil
+	}
+	switch {
+	case f.Apart && !apart:
+		return nil, nil
+	case apart && !f.Apart:
+		return f.apart(), nil
 	}
 	return f, nil
 }

@@ -16,7 +16,7 @@ func TestDiscover(t *testing.T) {
 		t.Fatalf("no device: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "gpus.mesh")
-	f, err := CachedFacts(t.Context(), path, nil)
+	f, err := CachedFacts(t.Context(), path, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestDiscover(t *testing.T) {
 			}
 		}
 	}
-	again, err := CachedFacts(t.Context(), path, nil)
+	again, err := CachedFacts(t.Context(), path, nil, false)
 	if err != nil || again.AllGBps != f.AllGBps {
 		t.Errorf("measured again: %v", err)
 	}

@@ -71,6 +71,9 @@ func measureFacts(ctx context.Context, f *Facts, infos []driver.Info) (err error
 	var all []copying
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
+		if f.Apart { // how the driver copies between devices is its own choice
+			break
+		}
 		if err := measurePair(ctx, p, rigs); err != nil {
 			return err
 		}

@@ -101,6 +101,8 @@ type Connection struct {
 	Note     string        // what is missing; "": nothing
 }
 
+const staged = "staged"
+
 // Connections lists those from and to the host by device, then those between devices.
 func (f *Facts) Connections() (list []Connection) {
 	for i, d := range f.Devices {
@@ -113,8 +115,10 @@ func (f *Facts) Connections() (list []Connection) {
 		c := Connection{From: p.From, To: p.To, Direct: p.Peer, Latency: p.Latency}
 		c.GBps, _ = fitLine(p.Sizes)
 		switch {
+		case f.Apart:
+			c.Kind, c.Note = staged, "devices do not access each other's memory, as cuda_peer_access demands: rows pass through host memory"
 		case !p.Peer:
-			c.Kind, c.Note = "staged", "the driver refuses access to the other device's memory: copies pass through host memory"
+			c.Kind, c.Note = staged, "the driver refuses access to the other device's memory: copies pass through host memory"
 		case p.NVLinks > 0:
 			c.Kind = mesh.NVLink.String()
 		case b.spare(p.From) > 0 && b.spare(p.To) > 0:

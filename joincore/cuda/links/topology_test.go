@@ -119,25 +119,59 @@ func TestMesh(t *testing.T) {
 	}
 }
 
+// Devices that are apart have their links to the host, and no copies between them were measured. Facts
+// about devices that were apart are none about others.
+func TestDevicesApart(t *testing.T) {
+	path, uuids := filepath.Join(t.TempDir(), "gpus.mesh"), []string{"GPU-a", "GPU-b", "GPU-c", "GPU-d"}
+	for _, kind := range []string{"switched", "direct", "staged"} {
+		f := machineOf(kind, 4)
+		if err := f.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		apart, err := LoadFacts(path, uuids, f.Driver, true)
+		if err != nil || apart == nil || !apart.Apart || apart.AllGBps != 0 || !reflect.DeepEqual(apart.Devices, f.Devices) || f.Apart {
+			t.Fatalf("%s: %+v, %v", kind, apart, err)
+		}
+		for _, c := range apart.Connections() {
+			if between := c.From != Host && c.To != Host; between != (c.Kind == "staged") || between && (c.Direct || c.GBps != 0 || !strings.Contains(c.Note, "cuda_peer_access")) || !between && c.GBps == 0 {
+				t.Errorf("%s: %+v", kind, c)
+			}
+		}
+		m, err := apart.Mesh()
+		if err != nil || len(m.Direct(0, 1)) != 1 || !m.Direct(0, 1)[0].Staged || m.Multihop() {
+			t.Errorf("%s: %v, %+v", kind, err, m.Direct(0, 1))
+		}
+		if err := apart.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := LoadFacts(path, uuids, f.Driver, true); err != nil || !reflect.DeepEqual(got, apart) {
+			t.Errorf("%s: %v, %+v", kind, err, got)
+		}
+		if got, err := LoadFacts(path, uuids, f.Driver, false); err != nil || got != nil {
+			t.Errorf("%s: copies that were not measured: %v, %+v", kind, err, got)
+		}
+	}
+}
+
 // A file has all facts, and counts only for the same devices and driver.
 func TestFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gpus.mesh")
 	f := machineOf("switched", 2)
 	f.Notes = []string{"NVML is not available"}
 	uuids := []string{"GPU-a", "GPU-b"}
-	if got, err := LoadFacts(path, uuids, f.Driver); got != nil || err != nil {
+	if got, err := LoadFacts(path, uuids, f.Driver, false); got != nil || err != nil {
 		t.Errorf("no file: %v, %v", got, err)
 	}
 	if err := f.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := LoadFacts(path, uuids, f.Driver); err != nil || !reflect.DeepEqual(got, f) {
+	if got, err := LoadFacts(path, uuids, f.Driver, false); err != nil || !reflect.DeepEqual(got, f) {
 		t.Errorf("%v: %+v", err, got)
 	}
 	for name, got := range map[string]func() (*Facts, error){
-		"another driver": func() (*Facts, error) { return LoadFacts(path, uuids, "581.0") },
-		"another order":  func() (*Facts, error) { return LoadFacts(path, []string{"GPU-b", "GPU-a"}, f.Driver) },
-		"fewer devices":  func() (*Facts, error) { return LoadFacts(path, uuids[:1], f.Driver) },
+		"another driver": func() (*Facts, error) { return LoadFacts(path, uuids, "581.0", false) },
+		"another order":  func() (*Facts, error) { return LoadFacts(path, []string{"GPU-b", "GPU-a"}, f.Driver, false) },
+		"fewer devices":  func() (*Facts, error) { return LoadFacts(path, uuids[:1], f.Driver, false) },
 	} {
 		if x, err := got(); x != nil || err != nil {
 			t.Errorf("%s: %v, %v", name, x, err)
@@ -146,10 +180,10 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadFacts(path, uuids, f.Driver); !errors.Is(err, ErrFacts) {
+	if _, err := LoadFacts(path, uuids, f.Driver, false); !errors.Is(err, ErrFacts) {
 		t.Errorf("half a file: %v", err)
 	}
-	if _, err := LoadFacts(filepath.Dir(path), uuids, f.Driver); !errors.Is(err, ErrFacts) {
+	if _, err := LoadFacts(filepath.Dir(path), uuids, f.Driver, false); !errors.Is(err, ErrFacts) {
 		t.Errorf("a directory: %v", err)
 	}
 }

@@ -23,6 +23,9 @@ type JobDevices struct {
 	// PeerGB is the rate, in GB/s, of copies between devices; 0: they cannot access each
 	// other's memory.
 	PeerGB float64
+	// StagedGB is the rate, in GB/s, at which a device that exchanges rows with others through the
+	// memory of the host sends while it receives as many; 0: unknown.
+	StagedGB float64
 	// Best returns the n devices of a list that are fastest together, with the first one of
 	// the list among them; nil: the first n.
 	Best func(list []int, n int) []int
@@ -182,7 +185,7 @@ const heldShare = 0.8
 func (m *Machine) predict(plan *joincore.Checked, inputs []*joincore.Relation, set []int, how costmodel.Strategy, divided ...int) (ms float64) {
 	for _, d := range set {
 		ms = max(ms, exec.PredictDevices(plan, inputs, exec.Spread{
-			Devices: len(set), Divided: divided, How: how, PeerGB: m.Jobs.PeerGB, Resident: m.residentOn(set), Stays: m.staysOn(d),
+			Devices: len(set), Divided: divided, How: how, PeerGB: m.Jobs.PeerGB, ExchangeGB: m.exchangeGB(set, how), Resident: m.residentOn(set), Stays: m.staysOn(d),
 			Held: int64(heldShare * float64(m.Devices[d].Budget)), Table: m.Devices[d].Budget / 4 * 3,
 		}, m.rates(d)))
 	}
@@ -201,7 +204,7 @@ func (m *Machine) predictChoice(plan *joincore.Checked, inputs []*joincore.Relat
 			return m.predict(plan, inputs, c.devices, c.how, divided)
 		}
 	case costmodel.Exchange, costmodel.Spread, costmodel.Hybrid:
-		if len(c.devices) > 1 && m.Jobs.PeerGB == 0 {
+		if len(c.devices) > 1 && m.exchangeGB(c.devices, c.how) == 0 {
 			return 0
 		}
 		if divided, err := multi.Meeting(m.providers(c.devices), c.how, plan, inputs); err == nil {
@@ -209,6 +212,15 @@ func (m *Machine) predictChoice(plan *joincore.Checked, inputs []*joincore.Relat
 		}
 	}
 	return 0
+}
+
+// exchangeGB returns the rate at which devices of a set send each other rows if they execute jobs by a
+// strategy; 0: unknown.
+func (m *Machine) exchangeGB(set []int, how costmodel.Strategy) float64 {
+	if multi.Staged(m.providers(set), how) != "" {
+		return m.Jobs.StagedGB
+	}
+	return m.Jobs.PeerGB
 }
 
 // rates returns the rates of a device.
@@ -288,6 +300,22 @@ func (t *team) note(stats *joincore.Stats) {
 		stats.Predicted = time.Duration(t.ms * float64(time.Millisecond))
 	}
 	// What there is says why inputs were transferred by another method than the settings demand.
-	reasons := slices.DeleteFunc([]string{t.reason, stats.StrategyReason}, func(why string) bool { return why == "" })
+	reasons := slices.DeleteFunc([]string{t.reason, t.staged(stats.Strategy), stats.StrategyReason}, func(why string) bool { return why == "" })
 	stats.StrategyReason = strings.Join(reasons, "; ")
+}
+
+// staged says that the job's rows have passed through the memory of the host, and why; "": they have not.
+func (t *team) staged(executed string) string {
+	if executed != t.how.String() {
+		return ""
+	}
+	return throughHost(multi.Staged(t.members, t.how))
+}
+
+// throughHost says that rows pass through the memory of the host for a reason, "" for none.
+func throughHost(why string) string {
+	if why == "" {
+		return ""
+	}
+	return "through host memory: " + why
 }

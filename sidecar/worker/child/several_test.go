@@ -271,7 +271,7 @@ func TestExchangeOfLargeInputs(t *testing.T) {
 	}{
 		{390, mostRows / 4, 0, 2, costmodel.Replicate},
 		{390, mostRows + 1, 0, 4, costmodel.Exchange},
-		{390, mostRows + 1, 2, 2, costmodel.Spread},
+		{390, mostRows + 1, 2, 2, costmodel.Exchange},
 		{390, mostRows + 1, 1, 1, costmodel.Alone},
 		{0, mostRows + 1, 0, 1, costmodel.Alone},
 		{390, 3 * mostRows, 2, 1, costmodel.Alone}, // two devices do not hold the rows

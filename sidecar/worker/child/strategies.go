@@ -33,7 +33,11 @@ func (m *Machine) strategies(device int) (list []*control.Strategy) {
 		if reason != "" && how.Fewest() > len(set) && len(idle) > 1 {
 			reason = "each job has one device (cuda_devices)"
 		}
-		list = append(list, &control.Strategy{Name: how.String(), Reason: reason})
+		s := &control.Strategy{Name: how.String(), Reason: reason}
+		if reason == "" {
+			s.Note = throughHost(multi.Staged(m.providers(set), how))
+		}
+		list = append(list, s)
 	}
 	return list
 }

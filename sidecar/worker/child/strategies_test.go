@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"gpujoin/joincore"
+	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/cpu"
 	"gpujoin/joincore/device"
 	"gpujoin/sidecar/worker/control"
+	"gpujoin/testsupport/suite"
 )
 
 // linked is a device that exchanges rows with those whose memory it reaches.
@@ -81,6 +83,73 @@ func TestStrategies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// staged is a device whose rows pass through the memory of the host when it exchanges them, and that makes
+// no table with others.
+type staged struct{ exchanging }
+
+const apart = "cuda_peer_access is off"
+
+func (s staged) Meets(members []device.Provider, x *device.Exchange) error {
+	if x.Spread {
+		return fmt.Errorf("%s: %w", apart, joincore.ErrUnsupported)
+	}
+	return s.exchanging.Meets(members, x)
+}
+
+func (staged) Staged([]device.Provider) string { return apart }
+
+// TestStrategiesThroughTheHost: an exchange through the memory of the host is possible, and a status says so.
+// It is chosen if the rate of copies is known and it is predicted to be the fastest, and executed in any case
+// where it is demanded; EXPLAIN says why.
+func TestStrategiesThroughTheHost(t *testing.T) {
+	unchecked, inputs := sizedPair(100_000_000)
+	plan := suite.Checked(t, unchecked)
+	for name, c := range map[string]struct {
+		jobs JobDevices
+		want costmodel.Strategy
+	}{
+		"demanded":                  {JobDevices{Strategy: costmodel.Exchange, StagedGB: 50}, costmodel.Exchange},
+		"demanded, no rate":         {JobDevices{Strategy: costmodel.Exchange}, costmodel.Exchange},
+		"the fastest":               {JobDevices{StagedGB: 50}, costmodel.Exchange},
+		"not as fast as by halves":  {JobDevices{StagedGB: 1}, costmodel.Divide},
+		"no rate":                   {JobDevices{}, costmodel.Divide},
+		"a rate of other copies":    {JobDevices{PeerGB: 390}, costmodel.Divide},
+		"another one is demanded":   {JobDevices{Strategy: costmodel.Divide, StagedGB: 50}, costmodel.Divide},
+		"one that needs the access": {JobDevices{Strategy: costmodel.Spread, StagedGB: 50}, costmodel.Exchange},
+	} {
+		m := &Machine{Jobs: c.jobs}
+		for range 2 { // each holds neither side
+			m.Devices = append(m.Devices, Device{Provider: staged{exchanging{dividing{holding{cpu.New(), 99_000_000}}}}})
+		}
+		got := m.choose(plan, inputs, []int{0, 1})
+		if got.how != c.want || (got.ms > 0) != (got.how == costmodel.Divide || c.jobs.StagedGB > 0) && got.how == costmodel.Exchange {
+			t.Errorf("%s: %v, %.1f ms", name, got.how, got.ms)
+		}
+		if c.jobs.Strategy == costmodel.Spread && got.reason != "not spread: "+apart {
+			t.Errorf("%s: %q", name, got.reason)
+		}
+		job := &team{members: m.providers(got.devices), choice: choice{how: got.how}}
+		for executed, want := range map[string]string{got.how.String(): "", costmodel.Alone.String(): ""} {
+			if executed == costmodel.Exchange.String() {
+				want = "through host memory: " + apart
+			}
+			stats := joincore.Stats{Strategy: executed}
+			if job.note(&stats); stats.StrategyReason != want {
+				t.Errorf("%s: %q of a job that was executed by %s", name, stats.StrategyReason, executed)
+			}
+		}
+		for _, s := range m.strategies(0) {
+			want := ""
+			if s.GetName() == costmodel.Exchange.String() {
+				want = "through host memory: " + apart
+			}
+			if s.GetNote() != want || (s.GetReason() == apart) != (s.GetName() == costmodel.Spread.String()) {
+				t.Errorf("%s: %v", name, s)
+			}
+		}
 	}
 }
 

@@ -500,6 +500,7 @@ type Strategy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // why no job is executed so, whatever it is; empty: jobs may be
+	Note          string                 `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`     // what is slower than it could be, and why; empty: nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -544,6 +545,13 @@ func (x *Strategy) GetName() string {
 func (x *Strategy) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *Strategy) GetNote() string {
+	if x != nil {
+		return x.Note
 	}
 	return ""
 }
@@ -1180,10 +1188,11 @@ const file_worker_proto_rawDesc = "" +
 	"\n" +
 	"strategies\x18\v \x03(\v2\x1b.gpujoin.worker.v1.StrategyR\n" +
 	"strategies\x125\n" +
-	"\amethods\x18\f \x03(\v2\x1b.gpujoin.worker.v1.StrategyR\amethods\"6\n" +
+	"\amethods\x18\f \x03(\v2\x1b.gpujoin.worker.v1.StrategyR\amethods\"J\n" +
 	"\bStrategy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf0\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"\xf0\x01\n" +
 	"\bToWorker\x12.\n" +
 	"\x05start\x18\x01 \x01(\v2\x18.gpujoin.worker.v1.StartR\x05start\x122\n" +
 	"\agranted\x18\x02 \x03(\v2\x18.gpujoin.worker.v1.BatchR\agranted\x124\n" +

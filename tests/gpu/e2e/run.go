@@ -36,11 +36,13 @@ type options struct {
 	limit string
 	// transfer is how inputs reach a GPU.
 	transfer string
-	parts    string
-	queries  string
-	kept     bool // measure queries over kept columns instead
-	foreign  bool // measure queries over foreign tables instead
-	common   measure.Flags
+	// peers is whether GPUs access each other's memory.
+	peers   string
+	parts   string
+	queries string
+	kept    bool // measure queries over kept columns instead
+	foreign bool // measure queries over foreign tables instead
+	common  measure.Flags
 }
 
 // Run runs what the arguments select, prints one table and writes build/gpu-e2e.json.
@@ -61,6 +63,7 @@ func Run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	flags.IntVar(&o.workers, "workers", defaultWorkers(), "parallel workers of a query, beside its leader")
 	flags.IntVar(&o.devices, "devices", 1, "most GPUs of a job: with more than 1, or the strategy hybrid, each query also runs so and is compared with one")
 	flags.StringVar(&o.transfer, "transfer-method", "auto", "how inputs reach a GPU: a value of the daemon's cuda-transfer-method")
+	flags.StringVar(&o.peers, "peer-access", "auto", "whether GPUs access each other's memory: a value of the daemon's cuda-peer-access")
 	flags.StringVar(&o.strategy, "strategy", "auto", "how several GPUs execute a job together, where they can: a value of the daemon's cuda-strategy")
 	flags.StringVar(&o.limit, "strategy-memory", sharedMemory, "memory of joins on each GPU that executes them so: a value of the daemon's cuda-memory")
 	flags.StringVar(&o.parts, "parts", "joins,tpch,faults", "what to run")

@@ -147,7 +147,10 @@ func newWorld(ctx context.Context, o options) (w *world, err error) {
 	}
 	w.modes = []*mode{native, cpu, cuda}
 	if o.several() {
-		more := harness.DaemonOptions{"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-transfer-method": cmp.Or(o.transfer, "auto"), "cuda-memory": cmp.Or(o.limit, sharedMemory)}
+		more := harness.DaemonOptions{
+			"cuda-devices": strconv.Itoa(o.devices), "cuda-strategy": o.strategy, "cuda-transfer-method": cmp.Or(o.transfer, "auto"),
+			"cuda-peer-access": cmp.Or(o.peers, "auto"), "cuda-memory": cmp.Or(o.limit, sharedMemory),
+		}
 		maps.Copy(more, memory)
 		several, err := w.cuda(ctx, "several", more)
 		if err != nil {

@@ -126,7 +126,7 @@ func (b *bench) links() (*mesh.Mesh, error) {
 		named[ordinal] = true
 	}
 	if len(named) == len(b.devices) && len(named) > 1 {
-		facts, err := links.Discover(context.Background(), b.devices)
+		facts, err := links.Discover(context.Background(), b.devices, false)
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ import (
 
 // measureMesh measures the links.
 func (b *bench) measureMesh(ctx context.Context) (err error) {
-	if b.mesh, err = links.Discover(ctx, b.devices); err != nil {
+	if b.mesh, err = links.Discover(ctx, b.devices, false); err != nil {
 		return err
 	}
 	return b.mesh.Print(os.Stdout)

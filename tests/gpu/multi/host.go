@@ -301,7 +301,7 @@ func (b *bench) measureHost(ctx context.Context) error {
 		facts := b.mesh
 		if facts == nil {
 			var err error
-			if facts, err = links.Discover(ctx, b.devices); err != nil {
+			if facts, err = links.Discover(ctx, b.devices, false); err != nil {
 				return err
 			}
 		}
