@@ -276,7 +276,8 @@ func (s *Spread) spreadMS(d *costmodel.Resident, r *costmodel.DeviceRates) (ente
 	}
 	if hosted := s.hosted(d); hosted > 0 {
 		entered += hosted * slotBytes * float64(d.Rows[0]) / r.LinkOutGB / perMS
-		probed += float64(d.Rows[1]) * (1/costmodel.HostedRate(1-hosted, r.FetchGps, hostReadGps) - 1/r.FetchGps) / perMS
+		far := hostReadGps(hosted * slotBytes * float64(d.Rows[0]) * float64(s.Devices))
+		probed += float64(d.Rows[1]) * (1/costmodel.HostedRate(1-hosted, r.FetchGps, far) - 1/r.FetchGps) / perMS
 	}
 	return entered, probed
 }
@@ -287,10 +288,15 @@ const (
 	linkBytes = 4
 )
 
-// hostReadGps is by how many slots on the host a device reads at random places, 1e9/s: sectors of 32 bytes at the 51 GB/s at which
-// kernels read the host's memory in order would be 1.6. `bench-multi -only spread` measures it. At such a rate a table pays if a
-// few per cent of it are on the host, and joins out of core beyond, so that only a setting chooses it.
-const hostReadGps = 0.5
+// hostReadGps returns how many slots on the host a device reads at random places, 1e9/s, if there are so many bytes
+// of them: an H200 read 0.5 of 0.5 GB, and 0.05 of 2 GB (bench-multi -only spread). At such rates a
+// table pays if a few per cent of it are on the host, and joins out of core beyond, so that only a setting chooses it.
+func hostReadGps(bytes float64) float64 {
+	if bytes <= 1<<29 {
+		return 0.5
+	}
+	return 0.05
+}
 
 // hosted returns the share of a hybrid table's slots that the devices do not hold. d has a device's rows; the table leaves a quarter of
 // the memory.

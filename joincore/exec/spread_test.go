@@ -181,7 +181,7 @@ func TestPredictionsOfAHybridTable(t *testing.T) {
 			before = ms
 		}
 		all := predict(costmodel.Hybrid, devices, columns/int64(devices)) // no slot is on a device
-		if least := probe / 0.5 / 1e6 / float64(devices); all < least || all > 2*least {
+		if least := probe / 0.05 / 1e6 / float64(devices); all < least || all > 2*least {
 			t.Errorf("%d devices: %.1f ms for %.1f ms of reads", devices, all, least)
 		}
 	}
@@ -205,7 +205,7 @@ func TestPredictionsOfRowIDs(t *testing.T) {
 	text := func(input int) func(*joincore.Plan) {
 		return func(p *joincore.Plan) { p.Output = append(p.Output, joincore.ColumnRef{Input: input, Column: 2}) }
 	}
-	const fast, slow = 390, 10
+	const fast, slow = 390, 150 // neither has rows compressed
 	more := func(peerGB float64) float64 {
 		return predict(costmodel.Exchange, peerGB, text(0)) - predict(costmodel.Exchange, peerGB, same)
 	}
