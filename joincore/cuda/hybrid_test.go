@@ -22,8 +22,8 @@ import (
 // job, bounded by the limit of slabs, and given back when the join has ended, failed or was cancelled: the limit is that of one
 // table. Without it, and if the job may not have as much, one device joins otherwise.
 func TestAHybridTable(t *testing.T) {
-	const rows, most = 10_000_000, 128 << 20
-	p, err := New(Config{Budget: 256 << 20, Streams: 2})
+	const rows, most = 4_000_000, 64 << 20
+	p, err := New(Config{Budget: 128 << 20, Streams: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ const (
 	// gain is the most that several GPUs may be predicted to take of the time of one, to be chosen.
 	// It is close to 1, because a prediction may err in either direction.
 	gain = 0.99
+	// filterHandicap is by how much a filter has to be predicted to win. It is less than where a sample of the probe
+	// rows says how many match (costmodel.FilterHandicap): here the expected result does.
+	filterHandicap = 1.02
 )
 
 // models are the model's names of the strategies over several GPUs.
@@ -36,7 +39,7 @@ func fastest(list []Choice) Choice {
 	for _, c := range list[1:] {
 		judged := c.MS
 		if c.Bloom {
-			judged *= costmodel.FilterHandicap
+			judged *= filterHandicap
 		}
 		if judged < least {
 			best, least = c, judged
