@@ -11,7 +11,7 @@
 // The generated files are checked in, so that a build needs no generator. To
 // regenerate them with Debian's protobuf-compiler:
 //
-//	go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11
+//	go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 //	go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.0
 //	go generate ./sidecar/worker/control
 package control
