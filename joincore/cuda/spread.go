@@ -81,10 +81,11 @@ func (s *spreading) work(ctx context.Context, parts []*spreadPart) ([]*columnar.
 
 // placing says where the units of the table lie. Memory of the host is that of an execution.
 func (s *spreading) placing(e *execution) columnar.Placing {
+	spare := probeBytes(s.exchange)
 	if !s.exchange.Hosted {
-		return columnar.Placing{On: costmodel.Interleave}
+		return columnar.Placing{On: costmodel.Interleave, Spare: spare}
 	}
-	return columnar.Placing{On: s.place, Rest: costmodel.Greedy, Host: func(bytes int64) (memory []byte, err error) {
+	return columnar.Placing{On: s.place, Rest: costmodel.Greedy, Spare: spare, Host: func(bytes int64) (memory []byte, err error) {
 		memory, s.freeHost, err = outofcore.TakeLocked(e, bytes)
 		return memory, err
 	}}

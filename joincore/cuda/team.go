@@ -174,15 +174,30 @@ func checkHybridMemory(x *device.Exchange, members int, memory, host int64) erro
 		return fmt.Errorf("a table has no place for %d build rows: %w", rows, joincore.ErrUnsupported)
 	}
 	share := (rows + int64(members) - 1) / int64(members)
-	columns := share*x.RowBytes(x.Build) + wholeBytes(x.Whole...)
+	columns := share*x.RowBytes(x.Build) + wholeBytes(x.Whole...) + fetchedBytes(x)
 	links := share * (columnar.SpreadLeast - columnar.SlotsLeast)
-	if need := columns + links/3*4 + memory/leastHybrid; need > memory {
-		return fmt.Errorf("a device of %d needs %d MB for its part of the build side, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
+	spare := probeBytes(x)
+	if need := columns + max(links/3*4, links+spare) + memory/leastHybrid; need > memory {
+		return fmt.Errorf("a device of %d needs %d MB for its part of the build side and for windows of the probe side, and has %d: %w", members, need>>20, memory>>20, joincore.ErrBudget)
 	}
-	if rest := int64(members) * (share*columnar.SlotsLeast - ((memory-columns)/4*3 - links)); rest > host {
+	if rest := int64(members) * (share*columnar.SlotsLeast - (columnar.TableSpace(memory-columns, spare) - links)); rest > host {
 		return fmt.Errorf("%d MB of a table of %d rows have to be on the host, and the host may lock %d: %w", rest>>20, rows, host>>20, joincore.ErrBudget)
 	}
 	return nil
+}
+
+// ringSlots is how many windows have memory on the device: one is joined while the next
+// ones are uploaded, so that the link is busy while a result goes back.
+const ringSlots = 3
+
+// probeBytes returns what a device needs to probe a table: windows of the probe side, which have whole segments, and
+// as much again for results.
+func probeBytes(x *device.Exchange) int64 {
+	probe, rows := 1-x.Build, 0
+	for _, s := range x.Rows[probe].Segments {
+		rows = max(rows, s.Rows)
+	}
+	return 2 * ringSlots * int64(rows) * x.RowBytes(probe)
 }
 
 // wholeBytes returns what inputs take on a device that reads them whole, as build sides: their

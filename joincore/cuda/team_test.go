@@ -96,7 +96,7 @@ func TestMemoryOfATable(t *testing.T) {
 // the host. One device is enough.
 func TestMemoryOfAHybridTable(t *testing.T) {
 	const rows = 1 << 28
-	x := exchangeOf(1<<36, rows)
+	x := exchangeOf(1<<16, rows)
 	x.Build = 1
 	for _, members := range []int64{1, 2, 3, 8} {
 		columns := (rows + members - 1) / members * (16 + 4*4/3)
@@ -117,6 +117,11 @@ func TestMemoryOfAHybridTable(t *testing.T) {
 		all := columns + rows/members*10*4/3
 		if err := checkHybridMemory(x, int(members), all+1<<28, 0); err != nil {
 			t.Errorf("%d members that have memory for all: %v", members, err)
+		}
+		large := exchangeOf(1<<26, rows) // as one window
+		large.Build = 1
+		if err := checkHybridMemory(large, int(members), memory, 10*rows); !errors.Is(err, joincore.ErrBudget) {
+			t.Errorf("%d members without memory for windows: %v", members, err)
 		}
 	}
 	for name, c := range map[string]struct {

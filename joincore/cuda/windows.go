@@ -12,10 +12,6 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// ringSlots is how many windows have memory on the device: one is joined while the next
-// ones are uploaded, so that the link is busy while a result goes back.
-const ringSlots = 3
-
 // columnsRead returns the columns of an input that a join reads on the device,
 // and those that are gathered there from its result, in the order in which
 // they are needed.

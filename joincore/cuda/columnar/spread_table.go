@@ -37,7 +37,13 @@ type Placing struct {
 	// Rest places units of a table for which On finds too little space, though its slots are as full as they
 	// may be; nil: there is no such table.
 	Rest Placement
+	// Spare is the least bytes that the table leaves of each device's memory, for probes.
+	Spare int64
 }
+
+// TableSpace returns what a table may have of free bytes of a device, of which spare bytes have to be left: at
+// most three quarters.
+func TableSpace(free, spare int64) int64 { return max(0, min(free/4*3, free-spare)) }
 
 // spreadShape is how a hash table lies in the memory of several devices.
 type spreadShape struct {
@@ -67,8 +73,7 @@ const (
 	hostedParts = 16
 )
 
-// shapeSpread shapes a table of build rows in the memory of devices. Of free[i] bytes the table
-// leaves a quarter, for probes. ErrUnsupported: no table has so many rows; ErrBudget: the
+// shapeSpread shapes a table of build rows in the memory of devices, of which free[i] bytes are free. ErrUnsupported: no table has so many rows; ErrBudget: the
 // devices have too little memory.
 func shapeSpread(rows, free []int64, where Placing) (*spreadShape, error) {
 	ids, all := device.NewRowIDs(len(rows)), int64(0)
@@ -95,7 +100,7 @@ func shapeSpread(rows, free []int64, where Placing) (*spreadShape, error) {
 		s := &spreadShape{rowBits: ids.Bits(), unitBits: unitBits(try.slots, free, where.Host != nil)}
 		space := make([]int, len(rows))
 		for i := range space {
-			space[i] = int(max(0, free[i]/4*3-linkBytes*rows[i]) / s.unitBytes())
+			space[i] = int(max(0, TableSpace(free[i], where.Spare)-linkBytes*rows[i]) / s.unitBytes())
 		}
 		units := (try.slots + s.unitSlots() - 1) / s.unitSlots()
 		if units*s.unitSlots() > 2*maxTableRows {
