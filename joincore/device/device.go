@@ -167,14 +167,6 @@ func (r RowIDs) Rows() int64 { return 1<<(32-r.device) - reservedIDs }
 // Bits returns how many bits of an id are the row's number.
 func (r RowIDs) Bits() int { return 32 - int(r.device) }
 
-// First returns the id of a device's row 0; those of its other rows follow.
-func (r RowIDs) First(device int) uint32 { return uint32(uint64(device) << (32 - r.device)) }
-
-// Split returns a row's device and its number there.
-func (r RowIDs) Split(id uint32) (device int, row uint32) {
-	return int(uint64(id) >> (32 - r.device)), id & uint32(1<<(32-r.device)-1)
-}
-
 // Future is a value that a device may still be computing. Futures may be awaited in
 // any order, also concurrently with those of other devices.
 type Future[T any] struct {

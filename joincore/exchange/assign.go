@@ -27,12 +27,8 @@ type Histograms [2][][]int64
 type Limits struct {
 	// Width is the bytes that a row of each side has on the link.
 	Width [2]int64
-	// Copy says which sides' rows may be on several GPUs at once: none that is
-	// returned once for each row, as an outer join returns rows without partner.
+	// Copy says which sides' rows may be on several GPUs at once.
 	Copy [2]bool
-	// Keep says which sides' rows are returned also without partner. Other rows
-	// of partitions that are empty on the other side are not sent at all.
-	Keep [2]bool
 	// Worth is how many bytes copies have to save on the links, for each byte of rows that are
 	// joined once more because of them. 0: copies may also cost traffic, where no GPU alone can
 	// join a partition within its share.
@@ -78,28 +74,6 @@ func Assign(h Histograms, m *mesh.Mesh, l Limits) (*Assignment, error) {
 		a.partition(p)
 	}
 	return a.result()
-}
-
-// Collocate decides where each partition of one relation goes, such that all its rows
-// meet on one GPU: the sets of GPUs, a bit for each, by partition and by the GPU that has
-// the rows. rows counts them by GPU and partition; width and slack are those of Limits.
-func Collocate(rows [][]int64, m *mesh.Mesh, width int64, slack float64) ([][]uint64, error) {
-	none := make([][]int64, len(rows))
-	for g := range none {
-		none[g] = make([]int64, len(rows[g]))
-	}
-	a, err := newAssigner(Histograms{rows, none}, m, Limits{Width: [2]int64{width, 1}, Slack: slack})
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range a.order {
-		a.take(p, a.single(p))
-	}
-	r, err := a.result()
-	if err != nil {
-		return nil, err
-	}
-	return r.To[Build], nil
 }
 
 type assigner struct {
@@ -255,17 +229,7 @@ func (a *assigner) of(side Side, p int) []int64 {
 
 func (a *assigner) partition(p int) {
 	if a.sums[Build][p] == 0 || a.sums[Probe][p] == 0 {
-		// Nothing matches: what is returned all the same is so where it is.
-		for side := range a.to {
-			for g, n := range a.of(Side(side), p) {
-				if a.limits.Keep[side] && n > 0 {
-					a.to[side][p][g] = 1 << g
-					a.rows[g] += n
-					a.held[g] += n * a.limits.Held[side]
-				}
-			}
-		}
-		return
+		return // nothing matches: no row is needed
 	}
 	single := a.single(p)
 	best := single

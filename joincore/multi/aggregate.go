@@ -2,17 +2,15 @@ package multi
 
 import "gpujoin/joincore"
 
-// aggregate returns a fragment whose rows are the groups of an aggregate.
+// aggregate returns a fragment whose rows are the groups of an aggregate: each member groups its own rows,
+// and the first one merges the groups of the same key.
 func (x *coordinator) aggregate(n *joincore.Aggregate) (*fragment, error) {
-	if mergeable(n) && (x.p.group == nil || x.reduces(n)) {
-		f, err := x.fragment(n.Child, columns(nil).with(joincore.AggregateColumns(n)...))
-		if err != nil {
-			return nil, err
-		}
-		f.root = f.group(f.aggregate(n), f.root, grouping{of: n, partial: true})
-		return x.merged(n, f)
+	f, err := x.fragment(n.Child)
+	if err != nil {
+		return nil, err
 	}
-	return x.grouped(n)
+	f.root = f.group(f.aggregate(n), f.root, grouping{of: n})
+	return x.merged(n, f)
 }
 
 // mergeable reports whether the groups of parts of the rows can be merged: not distinct
@@ -27,46 +25,8 @@ func mergeable(n *joincore.Aggregate) bool {
 	return true
 }
 
-// reduces reports whether groups of parts of the rows are expected to be fewer than the
-// rows, so that it costs less to exchange them.
-func (x *coordinator) reduces(n *joincore.Aggregate) bool {
-	if len(n.Keys) == 0 {
-		return true
-	}
-	rows := int64(0)
-	for i, r := range x.inputs {
-		if joincore.Scans(n.Child, i) {
-			rows = max(rows, r.Rows())
-		}
-	}
-	return n.Rows*float64(x.members()) <= float64(rows)/2
-}
-
-// grouped exchanges rows by the columns among the keys, and groups them after that. If
-// all keys are computed, one member groups all rows.
-func (x *coordinator) grouped(n *joincore.Aggregate) (*fragment, error) {
-	need := columns(nil).with(joincore.AggregateColumns(n)...)
-	var key []joincore.ColumnRef
-	for _, k := range n.Keys {
-		if ref, ok := k.(joincore.ColumnRef); ok {
-			key = append(key, ref)
-		}
-	}
-	t, err := x.stored(n.Child, need)
-	if err != nil {
-		return nil, err
-	}
-	if t, err = t.gather(key, need); err != nil {
-		return nil, err
-	}
-	f := x.over([]*table{t})
-	f.once = len(n.Keys) == 0
-	f.root = f.group(f.aggregate(n), f.root, grouping{of: n})
-	return f, nil
-}
-
-// merged executes a fragment that groups each member's rows, exchanges the groups, and
-// merges those of the same key. Without a group, the first member merges all.
+// merged executes a fragment that groups each member's rows, and has the first member merge the groups
+// of the same key.
 func (x *coordinator) merged(n *joincore.Aggregate, partial *fragment) (*fragment, error) {
 	all := make(columns, len(n.Keys)+len(n.Carry)+len(n.Functions))
 	for i := range all {
@@ -76,11 +36,7 @@ func (x *coordinator) merged(n *joincore.Aggregate, partial *fragment) (*fragmen
 	if err != nil {
 		return nil, err
 	}
-	if x.p.group == nil {
-		t.first()
-	} else if t, err = t.gather(all[:len(n.Keys)], all); err != nil {
-		return nil, err
-	}
+	t.first()
 	f := x.over([]*table{t})
 	own := &joincore.Aggregate{Carry: f.refs(all[len(n.Keys) : len(n.Keys)+len(n.Carry)])}
 	for _, c := range f.refs(all[:len(n.Keys)]) {
@@ -95,7 +51,6 @@ func (x *coordinator) merged(n *joincore.Aggregate, partial *fragment) (*fragmen
 		}
 		own.Functions = append(own.Functions, joincore.Function{Kind: kind, Arg: f.ref(all[at])})
 	}
-	f.once = len(n.Keys) == 0
 	f.root = f.group(own, f.root, grouping{of: n, merges: true})
 	groups, err := f.collect(all, counts)
 	if err != nil {

@@ -84,27 +84,23 @@ func (c *collector) NewBatch(ctx context.Context, heap []float64) (*joincore.Bat
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	b := &block{rows: collectRows, heap: make([]int64, len(heap))}
-	nullable := make([]bool, len(heap))
+	bytes := make([]int64, len(heap))
 	for i, column := range c.relation.Columns {
-		nullable[i] = true
 		if column.Kind == joincore.Varlena {
 			mean := max(heap[i], 0)
-			if mean > math.MaxUint32 {
+			if mean > math.MaxUint32-8 {
 				return nil, fmt.Errorf("a value of %.0f bytes: %w", mean, joincore.ErrRowTooWide)
 			}
 			// A row that fits no other batch is announced with its size.
-			b.heap[i] = min(max(int64(mean*collectRows*1.1), int64(mean)+8, collectHeap), max(int64(mean)+8, mostHeap))
+			bytes[i] = min(max(int64(mean*collectRows*1.1), int64(mean)+8, collectHeap), max(int64(mean)+8, mostHeap))
 		}
 	}
-	if err := b.lay(c.relation.Columns, nullable); err != nil {
-		return nil, err
-	}
-	memory, err := c.mem.Alloc(b.bytes)
+	l := newLayout(c.relation.Columns, collectRows, bytes)
+	memory, err := c.mem.Alloc(l.bytes)
 	if err != nil {
 		return nil, err
 	}
-	s := b.segment(c.relation.Columns, memory)
+	s := l.segment(c.relation.Columns, memory)
 	for i := range s.Columns {
 		v := &s.Columns[i]
 		for j := range v.Validity {

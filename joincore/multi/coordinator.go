@@ -8,7 +8,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/exec"
 )
 
@@ -21,15 +20,14 @@ type coordinator struct {
 	inputs []*joincore.Relation
 	mem    joincore.Memory
 	opt    exec.Options
-	seed   uint64 // of the partitions
+	seed   uint64 // of the partitions of two inputs
 
 	stats      joincore.Stats        // so far
 	number     map[joincore.Node]int // of joins, and of aggregates, each by themselves
-	exchanged  live.Stats
-	divided    []int        // without a group, the inputs whose rows are divided
-	sharedJoin []any        // what members get that partition two inputs together; nil: they do not
-	meeting    *meetingJoin // at which members meet; nil: they do not
-	failed     atomic.Int32 // the member that has failed, if one has
+	divided    []int                 // the inputs whose rows are divided
+	sharedJoin []any                 // what members get that partition two inputs together; nil: they do not
+	meeting    *meetingJoin          // at which members meet; nil: they do not
+	failed     atomic.Int32          // the member that has failed, if one has
 
 	tables []*table // those that exist
 }
@@ -84,24 +82,6 @@ func (x *coordinator) each(f func(ctx context.Context, member int) error) error 
 	})
 }
 
-// turn calls f, which computes on this goroutine, while it holds a turn.
-func (x *coordinator) turn(ctx context.Context, f func() error) error {
-	turns := x.opt.Device.Turn()
-	turns.Enter(ctx)
-	defer turns.Leave()
-	return f()
-}
-
-// pause passes a turn on to others and reports whether the context has ended. Loops over
-// rows call it once in a while.
-func (x *coordinator) pause(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	x.opt.Device.Turn().Yield(ctx)
-	return nil
-}
-
 // table is the rows of a node of the plan, divided among the members.
 type table struct {
 	x    *coordinator
@@ -139,8 +119,15 @@ func (t *table) columns() []joincore.Column {
 	return out
 }
 
-// at returns the position of a column of the plan.
-func (t *table) at(c joincore.ColumnRef) int { return slices.Index(t.refs, c) }
+// first moves all rows to the first member.
+func (t *table) first() {
+	all := &joincore.Relation{Columns: t.parts[0].Columns}
+	for m, r := range t.parts {
+		all.Segments = append(all.Segments, r.Segments...)
+		t.parts[m] = &joincore.Relation{Columns: r.Columns}
+	}
+	t.parts[0] = all
+}
 
 // rows returns the number of rows of all members; those that they have in common count
 // for each of them.

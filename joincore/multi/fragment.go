@@ -9,9 +9,8 @@ import (
 	"gpujoin/joincore/device"
 )
 
-// fragment is a part of the plan that each member executes on its own rows. It is a
-// chain of filters and aggregates over one table, over a join of two, or over joins of
-// tables of which all but one are the same on all members.
+// fragment is a part of the plan that each member executes on its own rows: filters, joins and
+// aggregates over tables. Members have the same rows of all tables but those of which each has a part.
 type fragment struct {
 	x      *coordinator
 	tables []*table // its inputs
@@ -26,9 +25,6 @@ type fragment struct {
 	copartitions bool
 	// meets describes the join at which members meet; nil: there is none.
 	meets *device.Exchange
-	// once says that only the first member executes the fragment: it returns a
-	// row even of no rows.
-	once bool
 }
 
 // fragmentJoin is a join of a fragment.
@@ -40,16 +36,13 @@ type fragmentJoin struct {
 	decision costmodel.Decision
 	// Sides whose rows are the same on all members: left, right.
 	same [2]bool
-	// exchanged says that the rows of both sides have been exchanged.
-	exchanged bool
 }
 
 // grouping is an aggregate of a fragment.
 type grouping struct {
 	of *joincore.Aggregate // of the plan
-	// partial says that its groups are merged later; merges that it merges them; same
-	// that all members make the same groups.
-	partial, merges, same bool
+	// merges says that it merges groups; same that all members make the same groups.
+	merges, same bool
 }
 
 // over begins a fragment over tables, of which root has the rows: inputs of the
@@ -85,13 +78,6 @@ func (f *fragment) refs(list []joincore.ColumnRef) []joincore.ColumnRef {
 // filter adds a condition.
 func (f *fragment) filter(predicate joincore.Expr) {
 	f.root = &joincore.Filter{Child: f.root, Predicate: joincore.MapColumns(predicate, f.ref)}
-}
-
-// joined makes the fragment the join of its two tables.
-func (f *fragment) joined(n *joincore.Join, d costmodel.Decision) {
-	own := f.join(n, &joincore.Scan{Input: 0}, &joincore.Scan{Input: 1})
-	own.Rows /= float64(f.x.members())
-	f.root, f.joins = own, []fragmentJoin{{of: n, decided: true, decision: d, exchanged: true}}
 }
 
 // join returns a join of two nodes over the fragment's columns.
@@ -147,7 +133,7 @@ func (f *fragment) busy() []int {
 			list = append(list, m)
 		}
 	}
-	if len(list) == 0 || f.once {
+	if len(list) == 0 {
 		return []int{0}
 	}
 	return list

@@ -1,38 +1,12 @@
 package multi
 
 import (
-	"context"
 	"slices"
-	"strings"
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
 	"gpujoin/joincore/device"
-	"gpujoin/joincore/exec"
 )
-
-// together executes a plan by the provider's strategy, or on one member alone.
-func (p *Provider) together(ctx context.Context, plan *joincore.Checked, inputs []*joincore.Relation, mem joincore.Memory,
-	sink joincore.Sink, opt exec.Options, stats *joincore.Stats) error {
-	alone := p.members[0]
-	x := newCoordinator(ctx, p, plan, inputs, mem, opt)
-	reason := x.arrange()
-	if reason == "" {
-		watched := &joincore.WatchedSink{Sink: sink}
-		err := x.execute(watched, stats)
-		if err == nil || !p.again(ctx, watched, err) {
-			return err
-		}
-		*stats = joincore.Stats{}
-		reason, _, _ = strings.Cut(err.Error(), "\n")
-		if x.failed.Load() == 0 && len(p.members) > 1 {
-			alone = p.members[1]
-		}
-	}
-	err := exec.Run(ctx, alone, plan, inputs, mem, sink, opt, stats)
-	stats.Strategy, stats.Alone = costmodel.Alone.String(), reason
-	return err
-}
 
 // arrange decides which inputs the members divide, or partition together. It returns why they
 // cannot execute the plan by the provider's strategy, or "".
@@ -61,27 +35,6 @@ func (x *coordinator) arrange() string {
 	x.divided = []int{input}
 	x.stats.Strategy = costmodel.Replicate.String()
 	return ""
-}
-
-// again reports whether one device may execute a plan on which several have failed: no row
-// has been returned, and neither the caller nor the rows are the cause.
-func (p *Provider) again(ctx context.Context, sink *joincore.WatchedSink, err error) bool {
-	for _, m := range p.members {
-		if device.Lost(m, err) != nil {
-			return false
-		}
-	}
-	return ctx.Err() == nil && !sink.Returned() && !sink.Failed(err) && !joincore.Final(err)
-}
-
-// copied returns an input that each member reads whole.
-func (x *coordinator) copied(input int) *table {
-	t := x.scan(input)
-	for m := range t.parts {
-		t.parts[m] = x.inputs[input]
-	}
-	t.same = true
-	return t
 }
 
 // replicated returns the fragment of scans, filters and joins in which the members divide
@@ -156,16 +109,6 @@ func (f *fragment) replicatedJoin(n, own *joincore.Join) joincore.Node {
 	}
 	f.joins = append(f.joins, j)
 	return own
-}
-
-// first moves all rows to the first member.
-func (t *table) first() {
-	all := &joincore.Relation{Columns: t.parts[0].Columns}
-	for m, r := range t.parts {
-		all.Segments = append(all.Segments, r.Segments...)
-		t.parts[m] = &joincore.Relation{Columns: r.Columns}
-	}
-	t.parts[0] = all
 }
 
 // sharer is a provider that uploads an input once for several executions that read it

@@ -13,11 +13,10 @@ import (
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
 	"gpujoin/joincore/multi"
-	"gpujoin/testsupport/separate"
 	"gpujoin/testsupport/suite"
 )
 
-// replicated returns a provider without exchange.
+// replicated returns a provider whose members divide one input, or partition two.
 func replicated(n int, member func(i int) device.Provider) *multi.Provider {
 	var members []device.Provider
 	for i := range n {
@@ -44,16 +43,6 @@ func TestReplicate(t *testing.T) {
 			}
 		})
 	}
-	t.Run("separate", func(t *testing.T) {
-		separated := separate.New(cpu.New(), 3)
-		s := suite.Subject{
-			Provider:   replicated(3, func(i int) device.Provider { return separated[i] }),
-			Algorithms: []joincore.Algorithm{joincore.NPJ, joincore.PHJUM, joincore.SMJUM}, Thin: 40, Copies: true, Divides: true,
-		}
-		for _, run := range []part{suite.Matrix, suite.Trees, suite.Sink} {
-			run(t, s)
-		}
-	})
 }
 
 // pair returns a join of n rows with 2n rows, each of which finds one partner.

@@ -152,19 +152,7 @@ func addJoin(to, j *joincore.JoinStats, same [2]bool) {
 func (f *fragment) note(o *joincore.Stats) {
 	x := f.x
 	for i := range o.Joins {
-		j := &x.stats.Joins[x.number[f.joins[i].of]]
-		if !f.joins[i].exchanged {
-			*j = o.Joins[i]
-			continue
-		}
-		moved, build, probe := j.Phases, j.BuildRows, j.ProbeRows
-		*j = o.Joins[i]
-		// The members do not see rows that find no partner, and see copies.
-		j.BuildRows, j.ProbeRows = build, probe
-		j.Phases = append(moved, j.Phases...)
-		for _, p := range moved {
-			j.Time += p.Actual
-		}
+		x.stats.Joins[x.number[f.joins[i].of]] = o.Joins[i]
 	}
 	for i, own := range o.Aggregates {
 		g := f.aggregates[i]

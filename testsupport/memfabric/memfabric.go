@@ -1,24 +1,18 @@
-// Package memfabric is a group of simulated GPUs for tests. The memory of each GPU is
-// host memory of its own, poisoned before it is written and after it is freed; copies
-// cross the links of a mesh, those over one hop in order, those over different hops at
-// the same time.
+// Package memfabric is the memory of simulated GPUs for tests, and the copies between them. Each GPU
+// has host memory of its own, poisoned before it is written and after it is freed; copies cross the
+// links of a mesh, those over one hop in order, those over different hops at the same time.
 //
-// It is as strict as real devices may be: what the host writes is visible to copies only
-// after Upload, and what copies write is visible to the host only after Download. It
-// panics if a copy does not begin and end at the GPUs of its hop, leaves a buffer, or
+// It panics if a copy does not begin and end at the GPUs of its hop, leaves a buffer, or
 // uses one that is freed.
 package memfabric
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
-	"gpujoin/joincore"
 	"gpujoin/joincore/exchange/live"
 	"gpujoin/joincore/mesh"
-	"gpujoin/joincore/multi"
 )
 
 // Content of memory before it is written, and after it is freed.
@@ -27,7 +21,7 @@ const (
 	freed = 0x5A
 )
 
-// Fabric implements multi.Group.
+// Fabric implements live.Fabric.
 type Fabric struct {
 	mesh  *mesh.Mesh
 	lines []line // by hop
@@ -154,47 +148,7 @@ func (l *line) run() {
 	}
 }
 
-// Rows implements multi.Group.
-func (f *Fabric) Rows(mem joincore.Memory, member int, bytes int64) (multi.Rows, error) {
-	host, err := mem.Alloc(bytes)
-	if err != nil {
-		return nil, err
-	}
-	fill(host, fresh)
-	device, err := f.Alloc(member, bytes)
-	if err != nil {
-		mem.Free(host)
-		return nil, err
-	}
-	return &rows{fabric: f, mem: mem, host: host, device: device.(*Memory)}, nil
-}
-
-type rows struct {
-	fabric *Fabric
-	mem    joincore.Memory
-	host   []byte
-	device *Memory
-}
-
-func (r *rows) Buffer() live.Buffer { return r.device }
-func (r *rows) Bytes() []byte       { return r.host }
-
-func (r *rows) Upload(_ context.Context, offset, bytes int64) error {
-	copy(r.device.bytes[offset:offset+bytes], r.host[offset:offset+bytes])
-	return nil
-}
-
-func (r *rows) Download(_ context.Context, offset, bytes int64) error {
-	copy(r.host[offset:offset+bytes], r.device.bytes[offset:offset+bytes])
-	return nil
-}
-
-func (r *rows) Free() {
-	r.fabric.Free(r.device)
-	fill(r.host, freed)
-	r.mem.Free(r.host)
-}
-
+// fill sets all bytes.
 func fill(b []byte, x byte) {
 	if len(b) > 0 {
 		b[0] = x

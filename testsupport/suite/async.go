@@ -121,8 +121,7 @@ func otherDevices(t *testing.T, s Subject) {
 	}
 	// Each device gets requests for the rows that the previous one returned,
 	// while all of them are busy.
-	ids := device.NewRowIDs(len(beds))
-	next := ids.First(len(beds)-1) + 7
+	at, row := len(beds)-1, 7
 	for range 10 {
 		var readings []*reading
 		for i, b := range beds {
@@ -131,13 +130,12 @@ func otherDevices(t *testing.T, s Subject) {
 		for _, i := range rand.Perm(len(beds)) {
 			readings[i].check()
 		}
-		at, row := ids.Split(next)
 		b := beds[at]
-		value := b.read(streams[at], b.in, int(row)).values()[0]
+		value := b.read(streams[at], b.in, row).values()[0]
 		if value != uint64(at)<<32+uint64(row) {
 			t.Fatalf("row %d of device %d is %#x", row, at, value)
 		}
-		next = ids.First((at+1)%len(beds)) + (uint32(value)*31+11)%uint32(b.rows-b.n)
+		at, row = (at+1)%len(beds), int((uint32(value)*31+11)%uint32(b.rows-b.n))
 	}
 	// A batch of every device becomes an input of the first one.
 	exchanged := &joincore.Relation{Columns: Int64Columns(1)}

@@ -20,7 +20,6 @@ import (
 	"gpujoin/joincore/mesh"
 	"gpujoin/testsupport/machines"
 	"gpujoin/testsupport/sim"
-	"gpujoin/testsupport/suite"
 )
 
 // layout is GPUs of a mesh on devices.
@@ -117,7 +116,6 @@ func TestExchange(t *testing.T) {
 // exchanged exchanges random numbers of bytes between all GPUs of a layout.
 func exchanged(t *testing.T, l layout, c exchange.Config) {
 	f := l.open(t, 512<<20)
-	var mem suite.Arena
 	var runs []live.Run
 	var checks []func()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -127,30 +125,27 @@ func exchanged(t *testing.T, l layout, c exchange.Config) {
 				continue
 			}
 			n := 1 + r.Int64N(20<<20)/int64(len(l.devices))
-			source, err := f.Rows(&mem, from, n)
+			source, err := f.Alloc(from, n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			target, err := f.Rows(&mem, to, n)
+			target, err := f.Alloc(to, n)
 			if err != nil {
 				t.Fatal(err)
 			}
+			sent, arrived := make([]byte, n), make([]byte, n)
 			for i := int64(0); i+8 <= n; i += 8 {
-				binary.LittleEndian.PutUint64(source.Bytes()[i:], uint64(from)<<56|uint64(to)<<48|uint64(i))
+				binary.LittleEndian.PutUint64(sent[i:], uint64(from)<<56|uint64(to)<<48|uint64(i))
 			}
-			if err := source.Upload(t.Context(), 0, n); err != nil {
-				t.Fatal(err)
-			}
-			runs = append(runs, live.Run{From: from, To: to, Source: live.Place{Buffer: source.Buffer()}, Target: live.Place{Buffer: target.Buffer()}, Bytes: n})
+			transfer(t, f, from, func(s *driver.Stream) error { return s.CopyIn(source.(*fabric.Memory).Ptr(), sent) })
+			runs = append(runs, live.Run{From: from, To: to, Source: live.Place{Buffer: source}, Target: live.Place{Buffer: target}, Bytes: n})
 			checks = append(checks, func() {
-				if err := target.Download(t.Context(), 0, n); err != nil {
-					t.Fatal(err)
+				transfer(t, f, to, func(s *driver.Stream) error { return s.CopyOut(arrived, target.(*fabric.Memory).Ptr()) })
+				if i := differ(sent, arrived); i >= 0 {
+					t.Fatalf("byte %d from %d to %d: %#x, want %#x", i, from, to, arrived[i], sent[i])
 				}
-				if i := differ(source.Bytes(), target.Bytes()); i >= 0 {
-					t.Fatalf("byte %d from %d to %d: %#x, want %#x", i, from, to, target.Bytes()[i], source.Bytes()[i])
-				}
-				source.Free()
-				target.Free()
+				f.Free(source)
+				f.Free(target)
 			})
 		}
 	}
@@ -162,8 +157,17 @@ func exchanged(t *testing.T, l layout, c exchange.Config) {
 	for _, check := range checks {
 		check()
 	}
-	if n := mem.InUse(); n != 0 {
-		t.Errorf("%d bytes are not freed", n)
+}
+
+// transfer has a GPU copy between its memory and the host's.
+func transfer(t *testing.T, f *fabric.Fabric, gpu int, queue func(*driver.Stream) error) {
+	t.Helper()
+	s, err := f.Context(gpu).NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(queue(s), s.Sync(context.Background()), s.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 

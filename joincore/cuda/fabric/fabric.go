@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"gpujoin/joincore"
@@ -37,7 +36,7 @@ type Options struct {
 // HostMemory provides host memory for copies. free takes it back when no copy uses it any more.
 type HostMemory func(bytes int64) (memory []byte, free func() error, err error)
 
-// Fabric implements multi.Group over GPUs.
+// Fabric implements live.Fabric over GPUs.
 type Fabric struct {
 	mesh     *mesh.Mesh
 	devices  []*device
@@ -52,9 +51,6 @@ type gpu struct {
 	context *driver.Context
 	arena   *driver.Arena // nil: it has no memory of its own
 	pool    *pool
-
-	mu     sync.Mutex
-	stream *driver.Stream // of uploads and downloads; guarded by mu
 }
 
 // Open opens devices as the GPUs of a mesh. The caller must call Close.
@@ -108,14 +104,13 @@ func (f *Fabric) addGPU(number int, o Options) error {
 			peers = append(peers, other.context)
 		}
 	}
-	var err error
 	if o.Bytes > 0 {
+		var err error
 		if g.arena, err = g.context.NewArena(o.Bytes, peers...); err != nil {
 			return fmt.Errorf("device %d: %w", g.context.Info().Ordinal, err)
 		}
 	}
-	g.stream, err = g.context.NewStream()
-	return err
+	return nil
 }
 
 // channelsPerPair is how many channels hops between two devices, or within one, share: a copy
@@ -204,7 +199,7 @@ func (f *Fabric) Close() error {
 		}
 	}
 	for _, g := range slices.Backward(f.gpus) {
-		errs = append(errs, g.stream.Close(), g.arena.Close())
+		errs = append(errs, g.arena.Close())
 	}
 	for _, d := range f.devices {
 		if d.threads != nil {

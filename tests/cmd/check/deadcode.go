@@ -30,11 +30,9 @@ var unreached = map[string]string{
 	"joincore/cuda/mgj/group.go:Choice.Options":           "bench-multi chooses and predicts ways to join columns that lie on GPUs; the daemon asks the same model (costmodel.Team) by Group.Filters and package exec",
 	"joincore/cuda/mgj/group.go:Group.Choose":             "bench-multi chooses and predicts ways to join columns that lie on GPUs; the daemon asks the same model (costmodel.Team) by Group.Filters and package exec",
 	"joincore/cuda/mgj/group.go:Group.Predict":            "bench-multi chooses and predicts ways to join columns that lie on GPUs; the daemon asks the same model (costmodel.Team) by Group.Filters and package exec",
-	"joincore/device/device.go:RowIDs.First":              "what the issue on teams of GPUs makes reachable: the ids of a device's rows",
-	"joincore/device/device.go:RowIDs.Split":              "what the issue on teams of GPUs makes reachable: the device of an id",
+	"joincore/costmodel/placement.go:MeanRate":            "bench-multi compares measured rates of hybrid tables with the paper's prediction",
 	"joincore/costmodel/placement.go:Locality":            "bench-multi predicts how many reads of a table are of a device's own memory",
 	"joincore/exchange/conductor.go":                      "a baseline: the central routing that the simulator compares with",
-	"joincore/multi/provider.go:New":                      "what the issue on teams of GPUs makes reachable: the provider whose members exchange rows",
 }
 
 var deadLine = regexp.MustCompile(`^(\S+?):\d+:\d+: unreachable func: (\S+)$`)

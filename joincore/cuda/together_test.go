@@ -1,6 +1,6 @@
 //go:build cuda
 
-package fabric_test
+package cuda
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 
 	"gpujoin/joincore"
 	"gpujoin/joincore/costmodel"
-	"gpujoin/joincore/cuda"
 	"gpujoin/joincore/cuda/driver"
 	"gpujoin/joincore/device"
 	"gpujoin/joincore/exec"
@@ -33,11 +32,11 @@ func TestTogether(t *testing.T) {
 			t.Run(fmt.Sprintf("%v peers %v", devices, peers), func(t *testing.T) {
 				var members []device.Provider
 				for _, ordinal := range devices {
-					c := cuda.Config{Ordinal: ordinal, Budget: 512 << 20, Streams: 2}
+					c := Config{Ordinal: ordinal, Budget: 512 << 20, Streams: 2}
 					if peers {
 						c.Peers = devices
 					}
-					p, err := cuda.New(c)
+					p, err := New(c)
 					if err != nil {
 						t.Fatal(err)
 					}
