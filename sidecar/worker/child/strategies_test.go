@@ -146,7 +146,8 @@ func TestStrategiesThroughTheHost(t *testing.T) {
 			if s.GetName() == costmodel.Exchange.String() {
 				want = "through host memory: " + apart
 			}
-			if s.GetNote() != want || (s.GetReason() == apart) != (s.GetName() == costmodel.Spread.String()) {
+			how, err := costmodel.ParseStrategy(s.GetName())
+			if err != nil || s.GetNote() != want || (s.GetReason() == apart) != how.OneTable() {
 				t.Errorf("%s: %v", name, s)
 			}
 		}
