@@ -73,8 +73,8 @@ const (
 	hostedParts = 16
 )
 
-// shapeSpread shapes a table of build rows in the memory of devices, of which free[i] bytes are free. ErrUnsupported: no table has so many rows; ErrBudget: the
-// devices have too little memory.
+// shapeSpread shapes a table of build rows in the memory of devices, of which free[i] bytes are free.
+// ErrUnsupported: no table has so many rows; ErrBudget: the devices have too little memory.
 func shapeSpread(rows, free []int64, where Placing) (*spreadShape, error) {
 	ids, all := device.NewRowIDs(len(rows)), int64(0)
 	if len(rows) > MaxSpread {
